@@ -56,8 +56,8 @@ def change_user(
 
 @transaction.atomic
 def change_own_password(actor: User, old: str, new: str) -> None:
-    """Ends the account's other sessions and revokes its API tokens. A password is changed when somebody else
-    may know it, and that person may have made tokens."""
+    """Sets the password, ends the account's other sessions and revokes its API tokens. People change a
+    password when somebody else may know it, and that person may have made tokens."""
     require(actor, Role.VIEWER, "change passwords")
     user = User.objects.select_for_update().get(pk=actor.pk)
     if not user.check_password(old):
@@ -82,7 +82,7 @@ def change_own_password(actor: User, old: str, new: str) -> None:
 
 @transaction.atomic
 def create_token(actor: User, name: str) -> tuple[ApiToken, str]:
-    """Returns a token with its owner's rights, and its text, which is not stored."""
+    """Makes a token with its owner's rights. Returns the token and its text, which is stored nowhere."""
     require(actor, Role.VIEWER, "create API tokens")
     secret = new_secret(API_PREFIX)
     token = ApiToken.objects.create(user=actor, name=name, hash=hash_secret(secret))
@@ -92,7 +92,7 @@ def create_token(actor: User, name: str) -> tuple[ApiToken, str]:
 
 @transaction.atomic
 def revoke_token(actor: User, id: int) -> None:
-    """Revokes a token of the actor's own. An admin may revoke any."""
+    """Revokes one of the actor's own tokens. An admin may revoke anybody's token."""
     require(actor, Role.VIEWER, "revoke API tokens")
     token = ApiToken.objects.filter(pk=id).first()
     # To other users the token does not even exist.

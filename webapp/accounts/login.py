@@ -17,12 +17,13 @@ from webapp.audit.records import audit
 
 
 def attempt(username: str, address: str) -> bool:
-    """Notes an attempt. Returns whether its password may be checked: there were not too many attempts lately.
+    """Stores an attempt. Returns whether its password may be checked, because there were not too many
+    attempts lately.
 
-    An attempt is noted before attempts are counted. So if several come at once, the k-th to be noted counts k
-    or more, and no more than the limit ever pass, whatever the database. Some that come at once may be
-    refused too early. A refused attempt does not count; otherwise a user who keeps trying would stay locked
-    out.
+    First stores the attempt, and then counts. So of several attempts at the same moment, the k-th one stored
+    counts at least k, and no database lets more than the limit pass. Some of these may be refused although
+    the limit is not reached yet. A refused attempt does not count: otherwise a user who keeps trying would
+    stay locked out.
     """
     now = timezone.now()
     FailedLogin.objects.filter(at__lt=now - timedelta(days=1)).delete()

@@ -7,7 +7,7 @@ from django.db import models
 
 
 class Role(models.TextChoices):
-    """Each role may do everything that the role before it may do."""
+    """The role of a user. Each role may do everything that the role before it may do."""
 
     VIEWER = "viewer", "Viewer: sees everything, changes nothing"
     OPERATOR = "operator", "Operator: moves, restores, pauses; cordons and drains nodes; changes walls"
@@ -56,7 +56,8 @@ class ApiToken(models.Model):
 
 
 class FailedLogin(models.Model):
-    """Slows down guessing. It is in the database so that it holds for all processes and without Redis."""
+    """A login that failed. Counting these slows down guessing. They are in the database, so the count holds
+    for all processes, even without Redis."""
 
     username = models.CharField(max_length=150)
     address = models.CharField(max_length=45)

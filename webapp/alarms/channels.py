@@ -1,8 +1,8 @@
-"""Sends messages by the channels that an admin has made. A channel is a URL of apprise.
+"""Sends messages by the channels that an admin has made. A channel is a URL of the library apprise.
 
-Mail and webhooks are sent by the code here, because apprise gives each mail a Message-ID of its own and does
-not say why a webhook refused a message (docs/decisions/0043-alarms-that-reach-people.md). It reads their
-URLs all the same, and sends by all other channels.
+The code here sends mail and webhooks itself, because apprise gives each mail a Message-ID of its own and does
+not say why a webhook refused a message (docs/decisions/0043-alarms-that-reach-people.md). Apprise still reads
+the URLs of both, and sends by all other channels.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class UrlRefused(ValueError):
 
 
 class NotSent(Exception):
-    """The message did not go out, or nobody said that it did. The text says why, without secrets. `maybe`:
-    the receiver may have it all the same."""
+    """The message did not go out, or nobody confirmed that it did. The text says why, without secrets.
+    `maybe`: the receiver may have the message nevertheless."""
 
     def __init__(self, why: str, *, maybe: bool = False) -> None:
         super().__init__(why)
@@ -132,8 +132,8 @@ def checked(url: str) -> str:
 
 
 def send(url: str, message_id: str, subject: str, body: str, data: dict[str, Any]) -> str:
-    """Sends a message. `message_id` is the same for each attempt, and `data` is for webhooks. Takes some
-    times TIMEOUT_S at most. Returns what is to be known of it, mostly nothing. Raises NotSent."""
+    """Sends a message. `message_id` is the same for each attempt, and `data` is for webhooks. Takes a few
+    times TIMEOUT_S at most. Returns a remark about the sending, mostly an empty one. Raises NotSent."""
     plugin = _plugin(url)
     if plugin is None:
         raise NotSent("This version of Fogline cannot read the channel's URL. Make the channel again.")
@@ -248,7 +248,7 @@ def _by_apprise(plugin: Any, subject: str, body: str) -> None:
 
 
 def without_secrets(text: str, url: str) -> str:
-    """Returns the text with everything that comes from the URL blotted out, but for its host."""
+    """Returns the text with everything that comes from the URL blotted out, except its host."""
     host = urlsplit(url).hostname or ""
     parts = {part for part in _split(url) if len(part) >= 4 and part.lower() != host.lower()}
     for part in sorted(parts, key=len, reverse=True):

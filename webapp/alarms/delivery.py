@@ -35,7 +35,7 @@ LIST = "See the page Alarms."
 
 
 def create_channel(actor: User, name: str, url: str, enabled: bool = True) -> Channel:
-    """The URL is sealed, and is in no answer, log or audit entry."""
+    """Makes a channel. Seals its URL, which no answer, log or audit entry shows."""
     require(actor, Role.ADMIN, "make channels for alarms")
     channel = Channel(name=checked_name(name), enabled=enabled, created_by=actor)
     _set_url(channel, url)
@@ -101,7 +101,7 @@ def try_channel(actor: User, id: int) -> Message:
 
 
 def clear_channel(id: int, why: str) -> None:
-    """Clears the alarm that the channel takes no messages."""
+    """Clears the alarm that says that the channel takes no messages."""
     clear_all(Alarm.objects.filter(source=Alarm.Source.CHANNEL, channel=id, cleared_at=None), why)
 
 
@@ -187,7 +187,7 @@ def change_route(actor: User, id: int, spec: RouteSpec | None = None, enabled: b
 
 @transaction.atomic
 def remove_route(actor: User, id: int) -> None:
-    """Removes a route. Messages that wait are sent all the same."""
+    """Removes a route. Messages that wait are still sent."""
     require(actor, Role.OPERATOR, "remove routes of alarms")
     route = _locked(Route, id, "route")
     route.delete()

@@ -15,7 +15,7 @@ FAILED = ("failed",)
 
 
 def element_values(item: Mapping[str, Any], now: datetime) -> Values:
-    """`item` is a LiveElement. A figure that is not known is None."""
+    """Returns the values of an element by metric. `item` is a LiveElement. An unknown figure is None."""
     works = item["status"] in AT_WORK
     rates = item["rows_in_per_s"], item["rows_out_per_s"]
     rate = next((each for each in rates if each), rates[0] if rates[0] is not None else rates[1])
@@ -32,7 +32,7 @@ def element_values(item: Mapping[str, Any], now: datetime) -> Values:
 
 
 def node_values(node: Mapping[str, Any]) -> Values:
-    """`node` is a Node of the REST API."""
+    """Returns the values of a node by metric. `node` is a Node of the REST API."""
     load = (node["load"] or {}) if node["up"] else {}
     return {
         # A node that was stopped on purpose is not silent. While nobody is heard, it is not known.
@@ -48,7 +48,8 @@ def subjects(
     nodes: Iterable[Mapping[str, Any]],
     now: datetime,
 ) -> dict[Subject, Values]:
-    """`elements`: name and title of the pipeline, and the element."""
+    """Returns the values of all elements and nodes that rules look at. `elements`: name and title of the
+    pipeline, and the element."""
     nodes = list(nodes)
     sites = {node["name"]: node["site"] or node["name"] for node in nodes}
     found: dict[Subject, Values] = {}

@@ -13,7 +13,7 @@ from webapp.alarms.state import State
 
 
 class Rule(models.Model):
-    """Raises alarms by what is measured. `rule` is a Rule of webapp/alarms/rules.py."""
+    """A rule that raises alarms from what Fogline measures. `rule` is a Rule of webapp/alarms/rules.py."""
 
     name = models.CharField(max_length=60, unique=True)
     rule = models.JSONField()
@@ -172,7 +172,7 @@ class Route(models.Model):
 
 
 class Told(models.Model):
-    """What a route has told of an alarm."""
+    """What a route has told about an alarm."""
 
     alarm = models.ForeignKey(Alarm, on_delete=models.CASCADE, related_name="told")
     route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="+")
@@ -193,8 +193,8 @@ class Told(models.Model):
 
 
 class Message(models.Model):
-    """A message to a channel, written with the change that it tells of. The text is made at the first
-    attempt, and stays."""
+    """A message to a channel. It is stored in the transaction of the change that it tells about. Its text is
+    made at the first attempt, and then stays the same."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)  # goes along with it
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="messages")

@@ -1,7 +1,9 @@
-"""Puts messages into the outbox: when an alarm changes, in the same transaction; and when time has passed.
+"""Puts messages into the outbox: in the transaction in which an alarm changes, and later, when time has
+passed.
 
-Alarms of one route that come within its waiting time share a message. An alarm of an element whose node does
-not answer is told with the node's alarm, or not at all: a node that dies is one message.
+Alarms of one route that come within the route's waiting time share a message. If a node does not answer, the
+alarms of its elements join the node's alarm in one message, or are not told at all: a node that dies is one
+message.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ def _facts(now: datetime) -> _Facts:
 
 
 def tell(told: Sequence[tuple[Alarm, Change]]) -> None:
-    """Belongs into the transaction in which the alarms have changed."""
+    """Puts messages about changed alarms into the outbox. Call it in the transaction in which the alarms have
+    changed."""
     wanted = [(alarm, change) for alarm, change in told if change.kind in ("raised", "worse", "cleared")]
     routes = _routes() if wanted else []
     if not routes:
@@ -98,7 +101,7 @@ def _plan_some(alarms: Sequence[Alarm], routes: Sequence[tuple[Route, RouteSpec]
 
 
 def _plan_one(route: Route, spec: RouteSpec, alarm: Alarm, reason: Reason, facts: _Facts) -> None:
-    """Locked: a person may acknowledge the alarm meanwhile."""
+    """Plans the messages of one alarm, and locks it: a person may acknowledge the alarm meanwhile."""
     with transaction.atomic():
         current = Alarm.objects.select_for_update().get(pk=alarm.pk)
         if current.cleared_at is not None or current.acknowledged_at is not None:
@@ -138,7 +141,7 @@ def _tell_raised(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> 
 
 
 def _tell_cleared(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> None:
-    """Only those who were told that it was raised."""
+    """Tells that the alarm is cleared, and only those who were told that it was raised."""
     row = Told.objects.filter(alarm=alarm, route=route).first()
     if row is None or not spec.tells_cleared or is_silent(alarm.state, facts.now):
         return

@@ -1,4 +1,4 @@
-"""Rules that raise alarms by what is measured. Pure."""
+"""Rules that raise alarms from what Fogline measures. Pure."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Subject:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The same, wherever an element runs."""
+        """What identifies the subject: the same wherever an element runs."""
         return (self.pipeline, self.element, "" if self.element else self.node)
 
 

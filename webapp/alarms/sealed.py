@@ -1,3 +1,3 @@
-"""For what the URLs of channels are sealed."""
+"""Names the purpose for which the URLs of channels are sealed."""
 
 PURPOSE = "alarm channel"

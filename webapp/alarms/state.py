@@ -1,13 +1,13 @@
-"""What becomes of an alarm. Pure: a state and what happens give the next state and what is to be told.
+"""Decides what becomes of an alarm. Pure: a state and what happens give the next state and what to tell.
 
     raised --> acknowledged --> cleared
        '--> silenced (until a time) --'
 
-An alarm that is cleared and raised again is a new one. Only the silence of the former one lasts on, since a
+An alarm that is cleared and raised again is a new one. Only the silence of the former alarm stays, because a
 value that flaps would otherwise end it.
 
-An alarm that gets worse than a person knew is as if nobody knew of it: that ends an acknowledgement, and a
-silence that was for something less serious.
+If an alarm gets worse, nobody knows of that yet. So its acknowledgement ends, and so does a silence that was
+meant for something less serious.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Takes what happens into the alarms: changes them, and writes their histories and the messages of them.
-Belongs into the caller's transaction, with whatever says that it was taken."""
+"""Takes what happens into the alarms: changes them, and writes their histories and the messages about them.
+Call these functions in a transaction that also stores that the happening was taken."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class About:
 
     @property
     def identity(self) -> str:
-        """The same wherever an element runs, and after its pipeline was deployed again."""
+        """What identifies the subject: the same wherever an element runs, and after its pipeline was deployed
+        again."""
         where = "" if self.element else self.node
         parts = [
             self.source,
@@ -133,7 +134,8 @@ def _new(about: About, row: dict[str, Any] | None) -> Alarm:
 
 
 def _newest(identities: Iterable[str]) -> dict[str, Alarm]:
-    """Returns the newest alarm of each identity. Locked: a person may change one at the same time."""
+    """Returns the newest alarm of each identity, and locks it: a person may change an alarm at the same
+    time."""
     found: dict[str, Alarm] = {}
     wanted = sorted(identities)
     for start in range(0, len(wanted), 500):

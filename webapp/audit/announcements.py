@@ -21,19 +21,19 @@ log = logging.getLogger(__name__)
 
 
 class Announcement(TypedDict):
-    """A message on the channel layer to every open dashboard: look again. Each finds out by itself what has
-    changed."""
+    """A message on the channel layer to every open dashboard: look again. Each dashboard finds out by itself
+    what has changed."""
 
     type: Literal["live.changed"]
 
 
 def announce() -> None:
-    """Tells every open dashboard to look again, after the commit. The caller does not wait for it."""
+    """Tells every open dashboard to look again, after the commit. Returns at once."""
     transaction.on_commit(lambda: _announcer().wanted.set())
 
 
 class _Announcer:
-    """A thread with an event loop that stays open, since the channel layer opens a connection for each
+    """A thread with an event loop that stays open, because the channel layer opens a connection for each
     loop."""
 
     def __init__(self) -> None:

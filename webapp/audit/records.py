@@ -15,7 +15,8 @@ NODE_SILENT = "node.silent"
 
 
 def audit(actor: AbstractUser | None, action: str, target: str, **detail: Any) -> AuditRecord:
-    """Belongs into every action's transaction. `actor` is None for the system itself."""
+    """Writes a line of the audit log. Every action calls this in its transaction. `actor` is None for the
+    system itself."""
     return AuditRecord.objects.create(
         user=actor,
         username=actor.username if actor else "system",
@@ -36,7 +37,7 @@ def record_event(
     cause: int | None = None,
     **detail: Any,
 ) -> Event:
-    """`cause` is the id of the event that this one follows from."""
+    """Writes an event. `cause` is the id of the event from which this one follows."""
     event = Event.objects.create(
         kind=kind,
         message=message,

@@ -1,9 +1,9 @@
-"""What the control process reports about itself: that it takes in reports, and what is wrong with it.
+"""What the control process reports about itself: that it reads the nodes' reports, and what is wrong with it.
 
     control --SET fogline:control, for LASTS_S--> Redis --GET--> web
 
-Whether a node is up is control's verdict, and it stays in the database when control dies. So the verdict only
-counts as long as this report is there.
+Control decides whether a node is up, and stores that in the database. If control dies, the database still
+says "up". So the web trusts the database only as long as this report is there.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ControlState:
 
 
 def control_state() -> ControlState:
-    """Returns control's state. When Redis is slow, the last answer stays valid for some seconds."""
+    """Returns control's state. If Redis is slow, the last answer stays valid for some seconds."""
     url = settings.FOGLINE.redis_url
     try:
         raw = _client(url).get(keys.CONTROL_STATE)
@@ -76,5 +76,5 @@ def _client(url: str) -> redis.Redis:
 
 
 def tell_control_state(client: redis.Redis, troubles: Iterable[dict[str, Any]] = ()) -> None:
-    """Raises redis.RedisError."""
+    """Stores control's state in Redis. Raises redis.RedisError."""
     client.set(keys.CONTROL_STATE, json.dumps(list(troubles)), ex=LASTS_S)

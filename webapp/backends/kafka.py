@@ -1,4 +1,4 @@
-"""Kafka for requests."""
+"""Asks Kafka during a request of the web."""
 
 from __future__ import annotations
 

@@ -41,22 +41,23 @@ class _Question(Protocol):
 
 
 def ask_kept(node: str, **question: Any) -> KeptAnswer:
-    """Takes a KeptQuestion's fields except its id. Raises BackendAway."""
+    """Asks the node for what an element keeps. Takes a KeptQuestion's fields except its id. Raises
+    BackendAway."""
     return _ask(node, NODE_LOOK, KeptQuestion(id=uuid4().hex, **question), KeptAnswer, ANSWER_S)
 
 
 def ask_preview(node: str, **question: Any) -> PreviewAnswer:
-    """Takes a PreviewQuestion's fields except its id. Raises BackendAway."""
+    """Asks the node for a preview. Takes a PreviewQuestion's fields except its id. Raises BackendAway."""
     return _ask(node, NODE_PREVIEW, PreviewQuestion(id=uuid4().hex, **question), PreviewAnswer, PREVIEW_S)
 
 
 def ask_log(node: str, **question: Any) -> LogAnswer:
-    """Takes a LogQuestion's fields except its id. Raises BackendAway."""
+    """Asks the node for its log. Takes a LogQuestion's fields except its id. Raises BackendAway."""
     return _ask(node, NODE_LOG, LogQuestion(id=uuid4().hex, **question), LogAnswer, ANSWER_S)
 
 
 def ask_test(node: str, **question: Any) -> TestAnswer:
-    """Takes a TestQuestion's fields except its id. Raises BackendAway."""
+    """Asks the node to test a connection. Takes a TestQuestion's fields except its id. Raises BackendAway."""
     return _ask(node, NODE_TEST, TestQuestion(id=uuid4().hex, **question), TestAnswer, TEST_S)
 
 

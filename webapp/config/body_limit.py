@@ -1,7 +1,7 @@
-"""Refuses bodies that are too large before they are read, since Django under ASGI first reads the whole body.
+"""Refuses bodies that are too large before Django reads them. Under ASGI, Django first reads the whole body.
 
-A caller that sends more than a form may hold is also authenticated here, and not only when the body is on the
-disk.
+If a caller sends more than a form may hold, this module also authenticates the caller before the body is on
+the disk.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _length(scope: Message) -> int:
 
 
 def _require_editor(scope: Message) -> None:
-    """Raises Unauthenticated, Forbidden."""
+    """Refuses a caller who is not at least an editor. Raises Unauthenticated, Forbidden."""
     request = ASGIRequest(scope, io.BytesIO())
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer":

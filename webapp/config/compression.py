@@ -1,11 +1,13 @@
-"""Compresses the API's answers where that reveals nothing.
+"""Compresses the API's answers if that reveals nothing.
 
-An attacker who can make a signed-in browser send requests, put words of his own into the answer and see the
-answer's length may guess a secret beside those words, since equal texts compress better (BREACH). So answers
-with a secret or with the words of others are sent as they are: pages and /me (the CSRF token, though Django
-masks it freshly each time), answers to changes (a new API token, an enrolment), errors (they repeat the
-request), and the records of streams. The length of the others varies by chance, which Django's middleware
-sees to.
+Equal texts compress better. So an attacker may guess a secret from the length of compressed answers (BREACH).
+For that, the attacker makes a signed-in browser send requests, and puts words of their own into the answer
+beside the secret.
+
+So this module does not compress answers that hold a secret or other people's words: pages and /me (the CSRF
+token, although Django masks it freshly each time), answers to changes (a new API token, an enrolment), errors
+(they repeat the request), and the records of streams. Django's middleware varies the length of the other
+answers by chance.
 """
 
 from __future__ import annotations

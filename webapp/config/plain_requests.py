@@ -1,4 +1,4 @@
-"""Refuses what no part behind it can take, before a session or a database is asked: NUL characters
+"""Refuses requests that no later part can handle, before a session or a database is asked: NUL characters
 (PostgreSQL takes none), and websockets to nowhere or from an origin that is none."""
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def create(actor: User, name: str, kind: str, fields: dict[str, Any]) -> Connect
 
 @transaction.atomic
 def change(actor: User, name: str, fields: dict[str, Any]) -> Connection:
-    """Replaces the fields. A secret that is not among them stays; null removes it."""
+    """Replaces the fields of a connection. A secret that is not among them stays, and null removes it."""
     require(actor, Role.ADMIN, "change connections")
     found = connection_named(name)
     _set(found, actor, _checked(found.kind, _with_secrets(found, fields)))
@@ -80,7 +80,7 @@ def change(actor: User, name: str, fields: dict[str, Any]) -> Connection:
 
 @transaction.atomic
 def remove(actor: User, name: str, used_by: Collection[str]) -> None:
-    """`used_by`: the elements that use it."""
+    """Removes a connection. `used_by`: the elements that use it."""
     require(actor, Role.ADMIN, "delete connections")
     found = connection_named(name)
     if used_by:
@@ -97,7 +97,8 @@ def remove(actor: User, name: str, used_by: Collection[str]) -> None:
 def try_stored(
     actor: User, name: str, node: str, look: Look = Look(), fields: dict[str, Any] | None = None
 ) -> ConnectionTested:
-    """Tries a stored connection on a node; with `fields`, as an admin would change it to."""
+    """Tries a stored connection on a node. With `fields`, tries it with these fields, as an admin wants to
+    change them."""
     require(actor, Role.OPERATOR if fields is None else Role.ADMIN, "test connections")
     if name in SIMULATED and fields is None:
         machine = SIMULATED[name]
@@ -108,7 +109,7 @@ def try_stored(
 
 
 def try_new(actor: User, kind: str, node: str, fields: dict[str, Any]) -> ConnectionTested:
-    """Tries a connection that is not made yet."""
+    """Tries a connection that is not stored yet."""
     require(actor, Role.ADMIN, "test connections that are not made yet")
     return _tested(kind, _checked(kind, fields), node, Look())
 
@@ -134,7 +135,7 @@ def _with_secrets(found: Connection, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checked(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns the fields, complete. Raises Invalid, which holds no value of them."""
+    """Returns the fields with their defaults. Raises Invalid, whose text holds no value of a field."""
     known = _kind(kind)
     given = {name: value for name, value in fields.items() if value is not None and value != ""}
     faults = field_faults(known, given)

@@ -19,7 +19,8 @@ from webapp.problems import Conflict, Missing
 
 
 def connection_named(name: str) -> Connection:
-    """Returns it. Raises Missing, and Conflict for that of a simulated machine."""
+    """Returns the connection of that name. Raises Missing, or Conflict if it is the connection of a simulated
+    machine."""
     if name in SIMULATED:
         raise Conflict(
             f'"{name}" belongs to a simulated machine, which nobody changes.',
@@ -40,7 +41,7 @@ def all_kinds() -> list[ConnectionKind]:
 
 
 def item(found: Connection, used_by: Iterable[str], *, whole: bool) -> ConnectionItem:
-    """`whole`: with the fields that are no secret."""
+    """Returns a connection for an answer. `whole`: with the fields that are no secret."""
     kind = kinds().get(found.kind)
     secrets: dict[str, Any] = {}
     lost = False
@@ -101,7 +102,8 @@ def sealed_for_nodes(fields: Mapping[str, Any]) -> str:
 
 
 def sent(found: Connection) -> SealedConnection:
-    """Returns what a node is told. If the secrets cannot be opened, it is told that alone."""
+    """Returns what control tells a node about a connection. If the secrets cannot be opened, the node learns
+    only that."""
     try:
         sealed = sealed_for_nodes({**found.fields, **secrets_of(found)})
     except Conflict:
@@ -110,7 +112,8 @@ def sent(found: Connection) -> SealedConnection:
 
 
 def sent_of(names: Collection[str]) -> tuple[SealedConnection, ...]:
-    """Returns what a node is told of those of these connections that there are, in a fixed order."""
+    """Returns what control tells a node about these connections, in a fixed order. Leaves out connections
+    that do not exist."""
     machines = (SIMULATED[name] for name in sorted(names) if name in SIMULATED)
     return (
         *(sent(each) for each in Connection.objects.filter(pk__in=names).order_by("name")),
@@ -142,6 +145,6 @@ def kind_needed(operator_type: str) -> str | None:
 
 
 def kinds_by_name(names: Collection[str]) -> dict[str, str]:
-    """Returns the kind of each of these connections that there is."""
+    """Returns the kind of each of these connections. Leaves out connections that do not exist."""
     simulated = {name: SIMULATED[name].kind for name in names if name in SIMULATED}
     return simulated | dict(Connection.objects.filter(pk__in=names).values_list("name", "kind"))

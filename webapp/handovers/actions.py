@@ -70,7 +70,7 @@ def restore(
     rewind: bool = False,
 ) -> Handover:
     """Starts the element's group elsewhere, whatever its own node does: from its hot standby, or from a
-    checkpoint. With `rewind`, everything committed after that checkpoint is emitted again."""
+    checkpoint. With `rewind`, the group writes again everything that was committed after that checkpoint."""
     require(actor, Role.OPERATOR, "restore elements")
     if rewind or checkpoint is not None:
         # Before the transaction, since it asks another service, and no lock may wait for that.
@@ -108,7 +108,8 @@ def _check_checkpoint(pipeline: str, element: str, checkpoint: int | None, rewin
 
 
 def _chosen_target(deployment: Deployment, group: GroupFacts, element: str, target: str | None) -> str:
-    """Returns the node that the user chose, else the best one. Refuses where the group cannot start there."""
+    """Returns the node that the user chose, or else the best one. Refuses a node on which the group cannot
+    start."""
     chosen: str | None
     if target is None:
         chosen, refusal = restoration_target(deployment, group, Fleet(coming()))
@@ -127,8 +128,8 @@ def _chosen_target(deployment: Deployment, group: GroupFacts, element: str, targ
 def _refuse_before_new_state(
     deployment: Deployment, group: GroupFacts, element: str, checkpoint: int
 ) -> None:
-    """Refuses a checkpoint whose state the present definition cannot use, since the group was restarted
-    without it."""
+    """Refuses a checkpoint from before the group began with a fresh state: the present definition cannot use
+    its state."""
     reported = (group.owner.status.get("fresh_from") or 0) if group.owner is not None else 0
     fresh_from = max(reported, group.fresh_from)
     if checkpoint < fresh_from:
@@ -141,8 +142,8 @@ def _refuse_before_new_state(
 
 
 def _refuse_without_inputs(deployment: Deployment, group: str, element: str, checkpoint: int) -> None:
-    """Refuses a checkpoint whose inputs are partly deleted. A replica reads the inputs from the checkpoint
-    on, and would find that out only when it is too late to go back."""
+    """Refuses a checkpoint if some of its inputs' rows are deleted. A replica reads the inputs from the
+    checkpoint on, and would notice that only when it is too late to go back."""
     missing = missing_inputs(deployment.pk, group, checkpoint)
     if missing:
         first = missing[0]
@@ -165,9 +166,10 @@ def _refuse_checkpoint(element: str, name: str, what: str, message: str, code: s
 
 @transaction.atomic
 def cancel(actor: User, id: str) -> Handover:
-    """Asks for the end of a handover that has not passed the cut. A migration's origin goes on as owner, and
-    a restoration's stays as it is. A restoration whose target was ordered to own ends as soon as that has
-    failed or is silent: it stays the wanted owner. Asking again meanwhile changes nothing."""
+    """Asks control to end a handover that has not passed the cut. A migration's origin goes on as the owner,
+    and a restoration's origin stays as it is. If a restoration has already ordered its target to own, it ends
+    as soon as the target has failed or is silent: then the target stays the wanted owner. A second call
+    changes nothing."""
     require(actor, Role.OPERATOR, "cancel handovers")
     handover = handover_with(id)
     if not _can_end(handover):
@@ -192,7 +194,8 @@ def cancellable(handover: Handover) -> bool:
 
 
 def _can_end(handover: Handover) -> bool:
-    """Returns whether it is before the cut, or a restoration that waits for its target to own."""
+    """Returns whether the handover is before the cut, or is a restoration that waits for its target to
+    own."""
     waits = handover.phase == Phase.CLAIM and Strategy(handover.strategy).restores
     return handover.outcome is None and (handover.phase in BEFORE_CUT or waits)
 
@@ -228,7 +231,8 @@ def order(
     checkpoint: int | None = None,
     reason: str = "",
 ) -> Handover:
-    """Writes the order, whose refusals were checked before. `actor` is None for control itself."""
+    """Stores the order. The caller has checked all reasons to refuse it. `actor` is None for control
+    itself."""
     try:
         with transaction.atomic():
             handover = Handover.objects.create(

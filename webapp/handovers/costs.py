@@ -1,5 +1,5 @@
-"""Says what speaks for and against each node that a group may move to: room, ways to its neighbours,
-state."""
+"""Compares the nodes to which a group may move: their room, their ways to the group's neighbours, and how
+much of its state they have."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def surroundings(deployment: Deployment, group: GroupFacts) -> Surroundings:
 
 
 def cost_json(around: Surroundings, group: GroupFacts, target: str, *, has_copy: bool) -> MoveCost | None:
-    """Returns what a move to `target` takes and changes, or None if one of the two nodes is gone."""
+    """Returns what a move to `target` costs and changes, or None if one of the two nodes is gone."""
     origin, there = around.spots.get(group.node or ""), around.spots.get(target)
     if origin is None or there is None:
         return None
@@ -119,7 +119,7 @@ def _spot(node: Node) -> Spot:
 
 
 def _neighbours(deployment: Deployment, group: GroupFacts, spots: Mapping[str, Spot]) -> Neighbours:
-    """Returns the neighbours by what each group of the deployment reads now."""
+    """Returns the group's neighbours, from what each group of the deployment reads now."""
     own = set(group.elements)
     sites: dict[str, str] = {}  # by element, for other groups
     upstream: set[str] = set()  # elements

@@ -1,4 +1,4 @@
-"""A node that is emptied because it is drained or leaving: why its groups move, and how far that has come."""
+"""Says why groups leave a node that is drained or leaving, and how far that has come."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Move:
 
 
 def progress(placed: Collection[Group], moves: Iterable[Move]) -> DrainProgress:
-    """Returns how far it has come. Pure.
+    """Returns how far a drain has come. Pure.
 
-    `placed` holds the groups that have still to run on the node, `moves` the moves off it since the drain
-    began. A group that was moved away and has come back counts as still here. A group that moves right now
-    counts once, wherever it is placed.
+    `placed` holds the groups that still have to run on the node. `moves` holds the moves off the node since
+    the drain began. A group that was moved away and has come back counts as still here. A group that moves
+    right now counts once, wherever it is placed.
     """
     all_moves = list(moves)
     moving = next((move for move in all_moves if move.outcome is None), None)

@@ -25,8 +25,8 @@ def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
 
 
 def coming() -> set[Copy]:
-    """Returns the copies that are on their way to a node. When many groups leave a node at once, not all of
-    them go to the same one."""
+    """Returns the copies that are on their way to each node. When many groups leave a node at once, these
+    counts keep them from all going to the same node."""
     under_way = Handover.objects.filter(outcome__isnull=True)
     return set(under_way.values_list("deployment_id", "group", "target"))
 
@@ -96,8 +96,8 @@ def group_id(deployment: Deployment, element: str) -> str:
 
 
 def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, GroupFacts]:
-    """Returns the group of an element of a deployed pipeline, or raises the refusal. Transactions use it, so
-    it only asks the database."""
+    """Returns the group of an element of a deployed pipeline, or raises the refusal. Asks only the database,
+    because transactions call it."""
     pipeline = pipeline_named(name)
     deployment = active_deployment(pipeline)
     document = deployment.version.document if deployment else pipeline.draft

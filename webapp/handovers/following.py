@@ -1,4 +1,4 @@
-"""Lets the draft follow what was moved."""
+"""Changes the draft after a move."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from webapp.placements.selectors import elements_by_group
 
 
 def draft_follows(handover: Handover) -> list[str]:
-    """Pins to the target what the draft pinned to the origin, after a live migration. Returns those elements.
+    """Pins elements to the target that the draft had pinned to the origin, after a live migration. Returns
+    these elements.
 
-    This is a new revision, as if its user had saved it, so a user who saves over an older one is told. Part
-    of the transaction in which the handover ends.
+    Makes a new revision of the draft, as if its user had saved it. So a user who saves an older revision gets
+    a warning. Call it in the transaction in which the handover ends.
     """
     deployment = handover.deployment
     elements = elements_by_group([deployment.pk]).get((deployment.pk, handover.group), ())

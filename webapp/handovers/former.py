@@ -1,4 +1,4 @@
-"""How former moves of an element went. Pure."""
+"""Says how former moves of an element went. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webapp.handovers.schemas import Former, FormerMove, MoveSpread
 
 
 def former_json(moves: Sequence[tuple[Handover, Past]]) -> Former:
-    """`moves` are newest first."""
+    """Returns the former moves for an answer. `moves` are newest first."""
     rows: list[FormerMove] = [
         {
             "id": str(row.pk),

@@ -1,7 +1,7 @@
-"""Where elements belong, and why they run elsewhere: after a drain, a failure or a policy's move.
+"""Says where elements belong, and why they run elsewhere: after a drain, a failure or a policy's move.
 
-An element belongs where the draft pins it. One without a pin belongs where it was before drains and failures
-moved it away.
+An element belongs where the draft pins it. An element without a pin belongs where it ran before drains and
+failures moved it away.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def moved_groups(deployments: Collection[str]) -> dict[str, dict[str, list[Moved
 
 
 def settled_places(groups: Iterable[GroupFacts]) -> dict[str, str]:
-    """Returns group of the document -> its node, without what is being moved."""
+    """Returns group of the document -> its node. Leaves out groups that are moving."""
     return {
         document_group(group.group): group.node
         for group in groups
@@ -97,7 +97,7 @@ def elsewhere(
     places: Mapping[str, str],
     moves: Mapping[str, Sequence[Moved]],
 ) -> list[Elsewhere]:
-    """Returns the elements that run on another node than where they belong. `places`: group -> node."""
+    """Returns the elements that do not run where they belong. `places`: group -> node."""
     pins = pins_of(draft)
     at_sites = {element["id"] for element in elements_of(draft) if isinstance(element.get("site"), str)}
     found: list[Elsewhere] = []

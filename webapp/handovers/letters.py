@@ -51,7 +51,7 @@ class MendedRow(TypedDict):
 
 
 def count_letters(name: str, element: str, chosen: Chosen) -> CountedLetters:
-    """Returns how many open letters of a reason an order would be about now, and where they lie."""
+    """Returns how many open letters of a reason an order would cover now, and where these letters lie."""
     deployment, _ = deployed_group(name, element, "count dead letters")
     return _counted(deployment, element, chosen)
 
@@ -69,8 +69,8 @@ def order_letters(
     chosen: Chosen,
     rows: Mapping[int, MendedRow] | None = None,
 ) -> LetterOrder:
-    """Orders that these letters are dropped or replayed. With `rows` their rows come back mended: each letter
-    is named then, and has one by its offset."""
+    """Orders control to drop or to replay these letters. With `rows`, their rows come back mended: then the
+    order names each letter, and has one row for each, by the letter's offset."""
     _require(actor, did, mends=rows is not None)
     found = None
     if chosen.offsets is None:
@@ -108,8 +108,8 @@ def order_letters(
 
 
 def _places_of(name: str, element: str, offsets: Iterable[int]) -> dict[int, Place | None]:
-    """Returns where the rows of these letters lie, as far as the letters say it. Of an element with one input
-    nobody needs to know."""
+    """Returns where the rows of these letters lie, as far as the letters say so. If an element has one input,
+    nobody needs to know it."""
     wanted = [(0, offset) for offset in offsets]
     if not wanted:
         return {}
@@ -146,7 +146,7 @@ def _where(chosen: Chosen) -> dict[str, Any]:
 
 
 def put_back(actor: User, name: str, element: str, id: str) -> LetterOrder:
-    """Orders that the letters of an order that dropped them are letters again."""
+    """Orders control to undo an order that dropped letters: the letters are open again."""
     _require(actor, "put-back")
     with transaction.atomic():
         deployment, _ = deployed_group(name, element, "put dead letters back")
@@ -165,7 +165,7 @@ def put_back(actor: User, name: str, element: str, id: str) -> LetterOrder:
 
 
 def cancel_order(actor: User, name: str, element: str, id: str) -> LetterOrder:
-    """Asks for the end of an order that is under way. What it has done stays done. Asking again meanwhile
+    """Asks control to end an order that is under way. What the order has done stays done. A second call
     changes nothing."""
     require(actor, Role.OPERATOR, "cancel orders about dead letters")
     with transaction.atomic():
@@ -187,7 +187,8 @@ def cancel_order(actor: User, name: str, element: str, id: str) -> LetterOrder:
 
 
 def _require(actor: User, did: DidToLetters, *, mends: bool = False) -> None:
-    """A row that somebody has mended is data that no source has sent."""
+    """Raises Forbidden if the role is too low. Mending needs a higher role, because a mended row is data that
+    no source has sent."""
     if mends:
         require(actor, Role.EDITOR, "change rows and replay them")
     else:
@@ -246,7 +247,7 @@ def _check(
 
 
 def ways_of(deployment: Deployment, element: str) -> WaysIn | str:
-    """Returns how rows come back to the element, or why none can, as a sentence."""
+    """Returns how rows can come back to the element, or a sentence that says why none can."""
     return ways_in(specs_of(deployment), element, deployment.name_of)
 
 
@@ -270,7 +271,7 @@ def orders_of(deployment: Deployment, element: str) -> list[LetterOrderJson]:
 
 
 def order_of(deployment: Deployment, element: str, id: str) -> LetterOrder:
-    """Returns one of them, or raises Missing."""
+    """Returns one of these orders, or raises Missing."""
     found = _orders(deployment, element).filter(pk=id).first()
     if found is None:
         raise Missing(

@@ -72,8 +72,9 @@ class Handover(models.Model):
 class QueuedMove(models.Model):
     """A live migration in the queue of its deployment. Control orders it when the one before it is done.
 
-    A deployment has one queue: its rows by id. It lasts until all of them have an outcome, and the next order
-    of moves then begins another one."""
+    A deployment has one queue: its rows by id. The queue lasts until all of its moves have an outcome. The
+    next order of moves then begins another queue.
+    """
 
     class Outcome(models.TextChoices):
         DONE = "done"
@@ -110,9 +111,10 @@ class QueuedMove(models.Model):
 
 
 class LetterOrder(models.Model):
-    """What somebody asks to be done about dead letters of an element. Control carries it out.
+    """An order of a person about dead letters of an element. Control carries it out.
 
-    Kafka has the truth about each letter: a mark in the letters' topic, with this order's id."""
+    Kafka has the truth about each letter: a mark in the letters' topic, with this order's id.
+    """
 
     class Did(models.TextChoices):
         DROP = "drop"

@@ -23,7 +23,7 @@ from webapp.problems import Conflict, Missing
 
 @transaction.atomic
 def remove(actor: User, name: str) -> None:
-    """Revokes open invitations for the name, and forgets the node if it has nothing to run."""
+    """Revokes open invitations for the name, and removes the node if it has nothing to run."""
     require(actor, Role.ADMIN, "remove nodes")
     now = timezone.now()
     revoked = EnrolmentToken.objects.filter(
@@ -79,7 +79,7 @@ class Needed(NamedTuple):
 
 
 def removal_refusals(called: Called | None = None) -> dict[str, Needed]:
-    """Returns node -> why it cannot be removed now. A node that is not in it can be removed."""
+    """Returns node -> why nobody can remove it now. A node that is missing in the result can be removed."""
     to_run: dict[str, list[str]] = {}
     active = names_by_deployment(active_deployments()) if called is None else called
 

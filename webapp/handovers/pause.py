@@ -1,9 +1,9 @@
-"""How long an element paused while its owner changed. Pure.
+"""Computes how long an element paused while its owner changed. Pure.
 
-The pause is how much longer rows waited because of the move. It begins when the first row of the new owner's
-first batch could have been processed: when it had come, and the old owner had made its last commit. It ends
-with the new owner's first commit. How long a row usually waits is subtracted. So time without input does not
-count, and neither does time in which the element had nothing to write.
+The pause is the time by which rows waited longer because of the move. It begins when the new owner could have
+processed the first row of its first batch: the row has come, and the old owner has made its last commit. It
+ends with the new owner's first commit. The time that a row usually waits is subtracted. So two times do not
+count: time without input, and time in which the element had nothing to write.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Several moves of a pipeline, one after another: ordered, looked at, and cancelled while they wait.
+"""Orders several moves of a pipeline one after another, lists them, and cancels moves that wait.
 
-Control orders the next one when the one before it is done (`workers/control/handovers/queues.py`).
+Control orders the next move when the one before it is done (`workers/control/handovers/queues.py`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Wanted:
 
 
 def locked_queue(deployment: str) -> list[QueuedMove]:
-    """Returns the deployment's queue, in its order. Nobody else changes it until the transaction ends."""
+    """Returns the deployment's queue, in its order, and locks it: nobody else changes it until the
+    transaction ends."""
     # The key is not locked, so rows that refer to the deployment can still be written.
     rows = Deployment.objects.select_for_update(no_key=True, of=("self",))
     locked = rows.select_related("pipeline", "version").get(pk=deployment)
@@ -60,7 +61,7 @@ def locked_queue(deployment: str) -> list[QueuedMove]:
 
 @transaction.atomic
 def queue_moves(actor: User, name: str, wanted: Sequence[Wanted]) -> list[schemas.QueuedMove]:
-    """Puts these moves behind those that wait, all of them or none. Returns the whole queue."""
+    """Puts these moves at the end of the queue, all of them or none. Returns the whole queue."""
     require(actor, Role.OPERATOR, "move elements")
     pipeline, deployment = _deployed(name)
     queue = locked_queue(deployment.pk)
@@ -105,7 +106,7 @@ def _check(
     queue: Sequence[QueuedMove],
     wanted: Sequence[Wanted],
 ) -> None:
-    """Raises Invalid with what stands against each of these moves."""
+    """Raises Invalid with the reason against each of these moves."""
     going = {
         facts[move.element].group: move.target
         for move in queue
@@ -147,8 +148,8 @@ def _refusal(group: GroupFacts, target: str, going: str | None) -> tuple[str, st
 
 @transaction.atomic
 def cancel_queued(actor: User, name: str, id: int | None = None) -> list[schemas.QueuedMove]:
-    """Cancels a move that waits, or all of them if none is named. Those behind it go on, and so does a move
-    that is under way. Returns the whole queue."""
+    """Cancels a move that waits, or all moves that wait if none is named. Later moves go on, and so does a
+    move that is under way. Returns the whole queue."""
     require(actor, Role.OPERATOR, "cancel moves")
     pipeline, deployment = _deployed(name)
     queue = locked_queue(deployment.pk)

@@ -1,4 +1,4 @@
-"""Reading handovers as JSON."""
+"""Reads handovers as JSON."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ UNTOUCHED = "The element keeps running."
 
 @transaction.atomic
 def keep_standby(actor: User, pipeline: str, element: str, node: str) -> None:
-    """Keeps one hot standby of the element's group, on `node`. One on another node goes."""
+    """Keeps one hot standby of the element's group, on `node`. Drops a standby on another node."""
     require(actor, Role.OPERATOR, "keep standbys")
     deployment, group = deployed_group(pipeline, element, "have a standby")
     if node not in group.nodes:

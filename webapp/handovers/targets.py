@@ -17,10 +17,11 @@ def restoration_target(
     without: Collection[str] = (),
     only: Collection[str] | None = None,
 ) -> tuple[str | None, str | None]:
-    """Returns (node, None), or (None, why it cannot be restored now). The group goes to its hot standby, else
-    to the planned node, else to where it would be deployed, at any cost, since it does not run now.
+    """Returns (node, None), or (None, why the group cannot be restored now).
 
-    Nodes in `without` are taken only if no other can take it. With `only`, no other nodes are taken.
+    Chooses the node of the hot standby, or else the planned node, or else the node that a deployment would
+    choose. Places the group at any cost, because it does not run now. Takes nodes in `without` only if no
+    other node can take the group. With `only`, takes no other nodes.
     """
     refusal = restore_refusal(group)
     if refusal is not None:

@@ -85,8 +85,8 @@ def bring_back(actor: User, name: str) -> schemas.BroughtBack:
 
 
 def _refusal(group: GroupFacts, elsewhere: Elsewhere, going: Handover | None) -> str | None:
-    """Returns as a sentence why the element cannot go home now. `going` is the move of its group that was
-    ordered just before."""
+    """Returns a sentence that says why the element cannot go home now. `going` is the move of its group that
+    was ordered just before."""
     home = elsewhere["home"]
     if going is not None:
         return f"It runs as one with what moves to {going.target}. {KEEPS_RUNNING}"

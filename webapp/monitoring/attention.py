@@ -1,7 +1,7 @@
-"""What is wrong now. Pure: takes nodes and pipelines as the dashboard shows them, and returns lines for
+"""Says what is wrong now. Pure: takes nodes and pipelines as the dashboard shows them, and returns lines for
 people.
 
-Earlier problems are in the events. A line stays exactly as long as its problem lasts.
+A line stays exactly as long as its problem lasts. Earlier problems are in the events.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def attention(
 
 
 def _of_alarms(alarms: Iterable[Alarm]) -> Iterator[AttentionLine]:
-    """Those that are silenced are left out: who silenced them knows of them."""
+    """Leaves out silenced alarms: whoever silenced an alarm knows of it."""
     told = [alarm for alarm in alarms if alarm["status"] in ("raised", "acknowledged")]
     for alarm in told[:ALARMS_MAX]:
         text = alarm["message"]
@@ -101,8 +101,9 @@ def _of_control(control: ControlState, nodes: list[Node]) -> Iterator[AttentionL
 def _of_node(
     node: Node, waiting: list[str], restored: list[str], by_clock: list[str]
 ) -> Iterator[AttentionLine]:
-    """`waiting`: what it has to run and does not. `restored`: what other nodes are taking over.
-    `by_clock`: what goes by its clock."""
+    """Returns what is wrong with a node. `waiting`: the elements that it has to run and does not run.
+    `restored`: the elements that other nodes are taking over. `by_clock`: the elements that go by its
+    clock."""
     name = node["name"]
     if not node["up"]:
         # A node that was stopped on purpose and has nothing to run is no problem.
@@ -150,7 +151,8 @@ def _suffering(by_clock: list[str]) -> str:
 def _of_pipeline(
     pipeline: PipelineItem, elements: list[LiveElement], up: Set[str]
 ) -> Iterator[AttentionLine]:
-    """`up`: the nodes that are heard. What another node should run is told with that node."""
+    """Returns what is wrong with a pipeline. `up`: the nodes that control hears. Leaves out elements of other
+    nodes: their nodes have a line."""
     name, title = pipeline["name"], pipeline["title"]
     if pipeline["status"] == "failed":
         text = f"{title} was not deployed: {pipeline['message']}"

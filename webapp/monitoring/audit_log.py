@@ -1,4 +1,4 @@
-"""Reads the audit log. The many saves of one sitting are one entry."""
+"""Reads the audit log. Shows many saves of one person, one after another, as one entry."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def audit_entries(
 ) -> list[AuditEntry]:
     """Returns entries, newest first. `kind` is the first word of the actions, such as pipeline.
 
-    With `fold`, saves of one draft or wall by one person are one entry, if nothing else was done to it in
-    between. Then the newest READ_MAX lines are looked through.
+    With `fold`, saves of one draft or wall by one person are one entry, if nobody did anything else to it in
+    between. Then the function looks through the newest READ_MAX lines.
     """
     rows = AuditRecord.objects.all()
     if pipeline is not None:
@@ -48,8 +48,9 @@ def audit_entries(
 def folded(
     rows: Iterable[AuditRecord], limit: int, *, user: str | None = None, kind: str | None = None
 ) -> list[AuditEntry]:
-    """Folds `rows`, which are newest first and by all people, since what another person did also ends a
-    sitting. An entry's `times` says how many saves it stands for, and `since` when the first was."""
+    """Folds saves into one entry each. `rows` are newest first, and by all people, because what another
+    person did also ends such a series. An entry's `times` says how many saves it stands for, and `since` when
+    the first one was."""
     entries: list[AuditEntry] = []
     # of a pipeline or a wall: its oldest save so far, its entry
     sittings: dict[tuple[bool, str], tuple[AuditRecord, AuditEntry]] = {}

@@ -98,7 +98,8 @@ class Board:
         return found
 
     def _elsewhere(self, pipeline: Pipeline, deployment: Deployment | None) -> list[Elsewhere]:
-        """Returns what runs on another node than where it belongs, except what is being moved."""
+        """Returns the elements that run on another node than where they belong. Leaves out elements that are
+        moving."""
         if deployment is None or deployment.status != Deployment.Status.RUNNING:
             return []
         settled = settled_places(self.facts.get(deployment.pk, {}).values())
@@ -193,8 +194,8 @@ def element_json(
     user: UserPlaceNote | None,
     settled: int = 0,
 ) -> LiveElement:
-    """`names` are those of the document's elements and groups. `settled`: how many dead letters were dropped
-    or replayed."""
+    """Returns one element as JSON. `names` are the names of the document's elements and groups. `settled`:
+    how many dead letters were dropped or replayed."""
     view = is_view(element.get("type"))
     owner = None if view else group.owner
     status = dict(owner.status) if owner else {}
@@ -280,14 +281,15 @@ def _connector(now: Mapping[str, Any], id: str) -> ConnectorNote | None:
 
 
 def _add_gaps(note: ConnectorNote | None, gaps: tuple[int, int] | None) -> None:
-    """Adds what was lost on nodes where the element was before."""
+    """Adds the gaps from nodes on which the element ran before."""
     if note is not None and gaps is not None:
         note["gaps_total"] = max(note["gaps_total"], gaps[0])
         note["gap_rows_total"] = max(note["gap_rows_total"], gaps[1])
 
 
 def _state_bytes(status: Mapping[str, Any], word: ElementStatus) -> int | None:
-    """Returns the size of the state; None while it has yet to be opened: until then its copy says 0."""
+    """Returns the size of the state in bytes, or None if the replica has not opened it yet: its report says 0
+    then."""
     known: int = status.get("state_bytes") or 0
     return known if known or word in _OPENED else None
 
@@ -299,9 +301,11 @@ def _bytes_out(rates: Mapping[str, Any], id: str) -> float | None:
 
 
 def _totals(group: GroupFacts, id: str) -> dict[str, int | None]:
-    """Returns the totals that the copy says which has read furthest: one that starts knows them only later.
+    """Returns the totals of the replica that has read furthest: a replica that has just started does not know
+    them yet.
 
-    In a group of several, each element has counts of its own. What was left out is the group's.
+    In a group of several elements, each element has counts of its own. Rows that were left out count for the
+    whole group.
     """
     copies = [replica.status for replica in group.replicas]
     own = [said["elements"][id] for said in copies if id in (said.get("elements") or {})]
@@ -315,8 +319,8 @@ def _greatest(said: Sequence[Mapping[str, Any]], name: str) -> int | None:
 
 
 def _lag(group: GroupFacts, now: Mapping[str, Any], heard: bool) -> tuple[int | None, str | None]:
-    """Returns how many rows wait for the group: as its owner says, or else as control has counted them.
-    If nobody knows, returns None and why."""
+    """Returns how many rows wait for the group: the owner's figure, or else control's. If nobody knows,
+    returns None and why."""
     owns = heard and group.owner is not None and group.owner.role == "owner"
     works = owns and not now.get("error") and not now.get("stalled")
     rows = now.get("lag_rows") if works else group.backlog_rows
@@ -358,7 +362,7 @@ def _replica(replica: ReplicaFacts) -> ReplicaNote:
 
 
 def _standby(group: GroupFacts) -> StandbyNote | None:
-    """Returns the standby that a user wants, else the one that is kept for a while after a move."""
+    """Returns the standby that a user wants, or else the one that stays for a while after a move."""
     if not group.standbys:
         return None
     standby = group.standbys[0]

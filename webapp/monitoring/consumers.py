@@ -1,11 +1,11 @@
-"""/ws/live: a snapshot, then numbered changes.
+"""/ws/live: sends a snapshot, then numbered changes.
 
     connect --> snapshot n=0 --> event n=1 --> event n=2 ...
                    ^--- watch changed, {"resync": true}, or the client was too slow ---'
 
-The consumer remembers what it has sent to its client. At most twice a second it sends the difference to what
-is in the database. Announcements only say "look again", so a lost one costs `IDLE_S`. However slow a client
-is, no more than one state is kept for it.
+The consumer remembers what it has sent to its client. At most twice a second, it compares this with the
+database and sends the difference. Announcements only say "look again", so a lost announcement delays a change
+by `IDLE_S` at most. However slow a client is, the consumer keeps no more than one state for it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _readings: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedReading] = WeakKey
 
 
 def shared_reading() -> SharedReading:
-    """Returns the one of this event loop: a server has one loop, and each test has its own."""
+    """Returns the shared reading of this event loop. A server has one loop, and each test has its own."""
     return _readings.setdefault(asyncio.get_running_loop(), SharedReading())
 
 
@@ -150,7 +150,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     @database_sync_to_async
     def _still_signed_in(self) -> bool:
-        """Checked each time, since the session may have ended, or a new password may have ended it."""
+        """Returns whether the user is still signed in. Each call checks it, because the session may have
+        ended, or a new password may have ended it."""
         sessions = import_module(settings.SESSION_ENGINE)
         session = sessions.SessionStore(self.scope["session"].session_key)  # empty when it has expired
         user = User.objects.filter(pk=self.scope["user"].pk, is_active=True).first()
@@ -160,7 +161,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
 
 def _parsed(text: str | None) -> dict[str, Any]:
-    """Returns a client's message, or {} for text that is no message, since the client may be newer than this
+    """Returns a client's message, or {} if the text is no message, because the client may be newer than this
     server."""
     if text is None or len(text) > MESSAGE_CHARACTERS_MAX:
         return {}

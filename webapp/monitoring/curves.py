@@ -1,4 +1,4 @@
-"""What a chart needs of a stream."""
+"""Reads the rows that a chart needs of a stream."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def read_for(kafka: Kafka, topic: str, span: CurveSpan) -> RangeRead:
 def curve_from(
     read: RangeRead, source: str, drawn: Drawn, span: CurveSpan, value: Callable[[PeekedRecord], Any]
 ) -> Curve:
-    """Returns the rows among those read that a chart needs. `value` is what is drawn of a record, or None for
-    nothing."""
+    """Returns the rows that a chart needs, among the rows that were read. `value` returns what the chart
+    draws of a record, or None if it draws nothing."""
     found = [(record, drawable) for record in read.records if (drawable := value(record)) is not None]
     rows = [Row(record.timestamp_ms, record.key or "", drawable) for record, drawable in found]
     kept = thinned(rows, drawn, span.length_ms, span.pixels)

@@ -47,7 +47,8 @@ CHECKS: dict[str, Callable[[], None]] = {
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
-    """The process answers. A supervisor that restarts it on failure must not do so because Kafka is away."""
+    """Answers as soon as the process runs, even if Kafka is away: a supervisor must not restart the process
+    because of that."""
     return JsonResponse({"status": "ok"})
 
 

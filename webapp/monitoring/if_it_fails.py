@@ -1,7 +1,8 @@
-"""What would happen to the groups of a node if it died now: where each goes on, and how long that takes.
+"""Says what would happen to the groups of a node if the node died now: where each group goes on, and how long
+that takes.
 
 It makes the same choices as an automatic restoration, one group after another, in the order in which control
-takes them. A group that goes to a node counts there for the next ones.
+takes the groups. A group that goes to a node counts there for the next groups.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from webapp.policies.sites import keeping_policies, kept_at, only_at
 
 
 def if_node_fails(name: str) -> NodeFailure:
-    """Raises Missing if there is no such node."""
+    """Returns what would happen to each group. Raises Missing if there is no such node."""
     node, names = node_named(name), Names()
     placements = list(
         GroupPlacement.objects.select_related("deployment__pipeline", "deployment__version")
@@ -75,7 +76,8 @@ def _outcome(
     fleet: Fleet,
     kept: tuple[str, str] | None,
 ) -> GroupAfter:
-    """`kept` is the site at which a policy keeps it, and that policy."""
+    """Returns what would happen to one group. `kept` is the site at which a policy keeps the group, and that
+    policy."""
     if kept is not None:
         group = only_at(group, kept[0])
     pipeline, by_hand = placement.deployment.pipeline.name, _by_hand(placement, group)
@@ -110,7 +112,7 @@ def _outcome(
 
 
 def _by_hand(placement: GroupPlacement, group: GroupFacts) -> str | None:
-    """Returns why a person has to order its restoration, or None if it comes automatically."""
+    """Returns why a person has to order the restoration, or None if Fogline restores the group by itself."""
     if settings.FOGLINE.restore != "auto":
         return "automatic restoration is switched off (FOGLINE_RESTORE)"
     if group.follow == "none":
@@ -121,8 +123,8 @@ def _by_hand(placement: GroupPlacement, group: GroupFacts) -> str | None:
 
 
 def _backed_up_at(node: Node, names: Names) -> list[str]:
-    """Returns what runs elsewhere and has a copy of its newest checkpoint there. Another node then gets that
-    copy."""
+    """Returns the groups that run elsewhere and have a copy of their newest checkpoint on this node. If the
+    node died, another node would get that copy."""
     owners = Replica.objects.filter(role="owner", deployment__status__in=Deployment.ACTIVE).exclude(node=node)
     return sorted(
         names.of(row.deployment_id, row.group)

@@ -22,7 +22,8 @@ AGAIN = "You can see its state when it runs again."
 
 
 def kept_page(pipeline: Pipeline, id: str, search: str, after: str | None, limit: int) -> KeptPage:
-    """Raises Missing, Conflict if there is nothing to look at, and BackendAway."""
+    """Returns a page of an element's state. Raises Missing, Conflict if there is no state to show, and
+    BackendAway."""
     element = element_named(pipeline, id)
     _keeps_its_state(element)
     deployment, node = active_deployment(pipeline), element["node"]

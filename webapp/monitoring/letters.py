@@ -90,8 +90,9 @@ def _allowed(ways: WaysIn | str, title: str) -> Allowed:
 
 
 def rows_to_mend(name: str, element: str, text: str, reason: str) -> LetterRows:
-    """Returns the rows of the letters of a reason with what can be read of them: of an element with several
-    inputs, those of the input of the newest letter. Raises Conflict if no row can come back."""
+    """Returns the rows of the letters of a reason, with the cells that can be read. If the element has
+    several inputs, returns the rows of the input from which the newest letter came. Raises Conflict if no row
+    can come back."""
     deployment, found = deployed_element(name, element)
     ways = ways_of(deployment, found["id"])
     if isinstance(ways, str):
@@ -181,9 +182,9 @@ def order_progress(name: str, element: str, id: str) -> LetterOrderProgress:
 
 
 def grouped(records: Sequence[PeekedRecord], limit: int, text: str = "", reason: str = "") -> GroupedLetters:
-    """Returns the letters of each reason, the most frequent reason first, and the newest `limit` letters,
-    oldest first. With `text` only those in which it stands; with `reason` the letters are those of that group
-    alone. `records`: oldest first. Pure."""
+    """Returns the number of letters of each reason, the most frequent reason first, and the newest `limit`
+    letters, oldest first. With `text`, only letters that contain it; with `reason`, only letters of that
+    group. `records`: oldest first. Pure."""
     found = [each for each in records if text.casefold() in each.value.casefold()]
     groups: dict[str, LetterGroup] = {}
     for each in found:
@@ -217,7 +218,8 @@ def letters_file(name: str, element: str, format: Format) -> Iterator[bytes]:
 def file_parts(
     records: Iterable[PeekedRecord], format: Format, topics: Mapping[str, str] | None = None
 ) -> Iterator[bytes]:
-    """Yields the lines of a file of letters. `topics`: in which their rows lie, by stream. Pure."""
+    """Yields the lines of a file of letters. `topics`: the topics in which their rows lie, by stream.
+    Pure."""
     line: Callable[[Sequence[Any]], str] = _csv_line if format == "csv" else _json_line
     if format == "csv":
         yield _csv_line(_COLUMNS).encode()

@@ -1,4 +1,5 @@
-"""What every open dashboard shows, read once for all of them, and the difference between two readings."""
+"""Reads what the open dashboards show, once for all of them, and finds the difference between two
+readings."""
 
 from __future__ import annotations
 
@@ -65,8 +66,8 @@ class LiveState:
         )
 
     def paced(self, sent: LiveState) -> LiveState:
-        """Returns what a client that has `sent` is to have next. Of very many alarms that were only raised
-        again, some stay as they were sent."""
+        """Returns the state that a client should have next, after `sent`. If very many alarms were only
+        raised again, some of them stay as the client has them."""
         known = {alarm["id"]: alarm for alarm in sent.alarms}
         again = [
             alarm for alarm in self.alarms if alarm["id"] in known and _only_counts(known[alarm["id"]], alarm)
@@ -109,9 +110,9 @@ def read_state() -> LiveState:
 def changes(old: LiveState, new: LiveState) -> Iterator[LiveChange]:
     """Yields the messages (without `n`) that turn `old` into `new` at a client.
 
-    A list of nodes, of pipelines, of one pipeline's elements or of queued moves replaces the former one.
-    Handovers, operations and alarms are updated by id. Events are new ones, oldest first, each to be put in
-    front.
+    A list of nodes, of pipelines, of one pipeline's elements or of queued moves replaces the former list.
+    Messages update handovers, operations and alarms by id. Events are new ones, oldest first, and the client
+    puts each of them in front.
     """
     if new.nodes != old.nodes:
         yield {"type": "nodes", "data": new.nodes}
@@ -147,10 +148,10 @@ def _news(before: list[Row], after: list[Row]) -> list[Row]:
 
 
 def has_lost(old: LiveState, new: LiveState) -> bool:
-    """Returns whether something that was running is not in `new`: it ended behind too many others, or was
-    deleted.
+    """Returns whether something that was running is missing in `new`: it has ended, and newer ones have
+    displaced it, or somebody has deleted it.
 
-    No message says so, and a client would show it for good. It needs a snapshot.
+    No message says so, and a client would show it for ever. The client needs a snapshot.
     """
     return _has_lost(old.handovers, new.handovers) or _has_lost(old.operations, new.operations)
 
@@ -160,10 +161,10 @@ def _has_lost(before: list[Ends], after: list[Ends]) -> bool:
 
 
 class SharedReading:
-    """One reading of the database for all that ask at about the same time.
+    """Reads the database once for all callers that ask at about the same time.
 
-    A caller that asks after a reading has begun gets the next one. So each gets everything that was committed
-    before it asked.
+    A caller that asks after a reading has begun gets the next reading. So each caller gets everything that
+    was committed before it asked.
     """
 
     def __init__(self, read: Callable[[], LiveState] = read_state) -> None:

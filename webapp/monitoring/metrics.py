@@ -1,8 +1,8 @@
 """/metrics in Prometheus' text format, from the nodes' last reports.
 
-A group of several elements is one query with one lag, one state and one time per batch. These appear once,
-with the group's id as their `element`. Rows are each element's own, if they are counted for each. So a
-group's figures never appear twice. A group of one element has its element's id for all of them.
+A group of several elements is one query with one lag, one state and one time per batch. Each of these figures
+appears once, with the group's id as `element`, so no sum counts it twice. The numbers of rows are for each
+element, if they are counted for each. If a group has one element, all its figures have that element's id.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _registry.register(FoglineCollector())
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """With FOGLINE_METRICS_TOKEN set, answers only callers that send it; otherwise only this machine."""
+    """Answers with the metrics. If FOGLINE_METRICS_TOKEN is set, answers only callers that send it, and
+    otherwise only this machine."""
     if not _allowed(request):
         return HttpResponse("Send the metrics token.\n", status=401, content_type="text/plain")
     return HttpResponse(generate_latest(_registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
@@ -98,7 +99,8 @@ def _element_metrics(hears: bool) -> list[Metric]:
 
 
 def _backlogs() -> dict[tuple[str, str], tuple[str, str, int]]:
-    """Returns pipeline, node and rows that wait by deployment and group, of groups that do not process."""
+    """Returns the pipeline, the node and the rows that wait, by deployment and group, for groups that do not
+    process."""
     rows = GroupPlacement.objects.filter(
         backlog_rows__isnull=False, deployment__status__in=Deployment.ACTIVE
     ).values_list("deployment", "group", "deployment__pipeline__name", "node__name", "backlog_rows")
@@ -119,8 +121,8 @@ def _owners() -> Iterator[tuple[str, Collection[str], Replica]]:
 def _rows(
     status: dict[str, Any], name: str, group: str, elements: Collection[str]
 ) -> Iterator[tuple[str, int]]:
-    """Yields (element, rows). Yields the group's rows once when it has one element, or when only Spark saw
-    the rows."""
+    """Yields (element, rows) for each element. Yields the group's rows once if the group has one element, or
+    if only Spark saw the rows."""
     counts = status.get("elements") or {}
     found = [(id, counts[id][name]) for id in elements if counts.get(id, {}).get(name) is not None]
     yield from found or [(group, status.get(name) or 0)]

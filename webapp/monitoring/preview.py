@@ -153,8 +153,8 @@ class Asked:
         return found
 
     def answer(self, *, given: Given | None = None, sample: bool = False) -> PreviewAnswer:
-        """`given`: by port, the rows that come to the element instead of its own. Raises BackendAway, and
-        Invalid if rows are given to a view."""
+        """Asks the node, and returns its answer. `given`: rows by port that come to the element instead of
+        its own. Raises BackendAway, and Invalid if rows are given to a view."""
         if given is None:
             return ask_preview(
                 self.node,
@@ -171,7 +171,8 @@ class Asked:
 def asked(
     actor: User, pipeline: Pipeline, document: dict[str, Any], id: str, rows: Rows, node: str | None
 ) -> Asked:
-    """Raises Missing, Invalid with the faults that are in the way, Conflict and BackendAway."""
+    """Returns the question to a node. Raises Missing, Invalid with the faults that prevent a preview,
+    Conflict and BackendAway."""
     require(actor, Role.EDITOR, "preview pipelines")
     if element_of(document, id) is None:
         raise no_element(pipeline.name, id)
@@ -183,7 +184,7 @@ def asked(
 
 
 def shown_preview(question: Asked, answer: PreviewAnswer, took_s: float) -> ElementPreview:
-    """Returns an answer as it is sent."""
+    """Returns a node's answer in the form of the API."""
     shown = _shown(answer, question.id, question.reads, question.groups, question.names)
     shown["node"], shown["trouble"] = question.node, _trouble(answer, question.names, question.node)
     shown["ms"] = round(took_s * 1000)
@@ -228,8 +229,8 @@ def _running(pipeline: Pipeline, groups: tuple[GroupSpec, ...], id: str, name: s
 
 
 def _node(document: dict[str, Any], groups: Iterable[GroupSpec], wanted: str | None) -> str:
-    """Returns the node that is asked: the one that the user has chosen, or one where an element of the path
-    is to run, or the least busy."""
+    """Returns the node to ask: the one that the user has chosen, or else one where an element of the path is
+    to run, or else the least busy node."""
     nodes = {each.name: each for each in Node.objects.filter(up=True)}
     if wanted is not None:
         if wanted not in nodes:

@@ -1,4 +1,5 @@
-"""Rows that are pinned to an element of a draft, and whether it makes of them what is expected."""
+"""Keeps rows that are pinned to an element of a draft, and checks whether the element makes of them what a
+person expects."""
 
 from __future__ import annotations
 
@@ -64,7 +65,8 @@ class ExpectedCheck(TypedDict):
 def preview_element(
     actor: User, pipeline: Pipeline, document: dict[str, Any], id: str, rows: Rows, node: str | None
 ) -> ElementPreview:
-    """Raises Missing, Invalid with the faults that are in the way, Conflict and BackendAway."""
+    """Previews an element with its pinned rows. Raises Missing, Invalid with the faults that prevent a
+    preview, Conflict and BackendAway."""
     question, sample = asked(actor, pipeline, document, id, rows, node), _sample(pipeline, id)
     if rows == "pinned" and sample is None:
         raise _nothing_pinned(question)
@@ -79,7 +81,7 @@ def preview_element(
 def pin_rows(
     actor: User, pipeline: Pipeline, document: dict[str, Any], id: str, rows: Rows, node: str | None
 ) -> PinnedRows:
-    """Keeps the rows that come first to an element. What was expected of others is forgotten.
+    """Keeps the first rows that come to an element, and forgets what was expected of other rows.
 
     Raises Missing, Invalid, Conflict and BackendAway.
     """
@@ -129,7 +131,7 @@ def unpin_rows(actor: User, pipeline: Pipeline, id: str) -> None:
 def expect_rows(
     actor: User, pipeline: Pipeline, document: dict[str, Any], id: str, node: str | None
 ) -> PinnedRows:
-    """Keeps what an element makes of its pinned rows now: it is expected from now on.
+    """Keeps what an element makes of its pinned rows now, as what a person expects from then on.
 
     Raises Missing, Invalid, Conflict and BackendAway.
     """
@@ -165,7 +167,8 @@ def expect_rows(
 
 
 def check_expected(actor: User, pipeline: Pipeline, document: dict[str, Any]) -> list[ExpectedCheck]:
-    """Returns for each element of which rows are expected whether it makes them, as it is in `document`."""
+    """Returns for each element with expected rows whether it makes these rows, as the element is in
+    `document`."""
     require(actor, Role.EDITOR, "check what is expected")
     names, until_s = names_of(document), monotonic() + CHECK_S
     samples = pipeline.samples.exclude(expected=None)

@@ -1,4 +1,4 @@
-"""What lies in the streams of what runs: records, what a reader has read of them, and dead letters."""
+"""Reads the streams of what runs: records, how far a reader has read them, and dead letters."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def deployed_element(name: str, id: str) -> tuple[Deployment, dict[str, Any]]:
 
 
 def not_deployed(title: str) -> Conflict:
-    """Returns the error that says so of a pipeline."""
+    """Returns the error which says that the pipeline is not deployed."""
     return Conflict(
         f'"{title}" is not deployed, so it has no streams to look at.', next="Deploy the pipeline first."
     )

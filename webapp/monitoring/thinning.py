@@ -1,7 +1,7 @@
-"""Rows of a stream, as few as a chart needs to look as if it had all of them. Pure.
+"""Picks as few rows of a stream as a chart needs to look as if it had all rows. Pure.
 
-Of each curve it keeps three rows per pixel: the least, the greatest and the last one. So no peak is lost, and
-every point that is drawn is a row.
+For each curve and pixel, it keeps three rows: the least, the greatest and the last one. So no peak is lost,
+and every point of the chart is a row.
 """
 
 from __future__ import annotations

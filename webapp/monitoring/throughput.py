@@ -1,4 +1,4 @@
-"""How many rows a second entered each pipeline lately: the points of the overview's small curves."""
+"""Computes how many rows a second entered each pipeline lately: the points of the overview's small curves."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def summed(histories: Iterable[Iterable[Point]], now_ms: int) -> list[Number | N
 
 
 def _read(sources: list[tuple[str, str]]) -> list[list[Point]]:
-    """Reads all in one trip to Redis. Returns one list for each source, which is empty without Redis."""
+    """Reads all lists in one request to Redis. Returns one list for each source. Without Redis, each list is
+    empty."""
     client = redis.Redis.from_url(settings.FOGLINE.redis_url, socket_connect_timeout=1, socket_timeout=3)
     try:
         pipe = client.pipeline(transaction=False)

@@ -1,5 +1,5 @@
-"""Why an element is where it is, from what was recorded when it came there. It is not what would be chosen
-now."""
+"""Says why an element is where it is, from what was recorded when it came there. A choice made now might be
+another one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from webapp.policies.models import Decision
 
 
 def why_here(pipeline: Pipeline, id: str) -> WhyHere:
-    """Raises Missing if there is no such element."""
+    """Returns why the element is on its node. Raises Missing if there is no such element."""
     deployment = active_deployment(pipeline)
     element = element_of(deployment.version.document if deployment else pipeline.draft, id)
     if element is None:
@@ -50,7 +50,7 @@ def _why(sentence: str, handover: str | None = None, policy: str | None = None) 
 
 
 def _of_placement(placement: GroupPlacement) -> WhyHere:
-    """Without where, when, and the other nodes."""
+    """Returns the reason of a placement. The caller adds where, when, and the other nodes."""
     if not placement.placed_by:
         return _why(f"Placed on {placement.node.name} when it was deployed: {placement.placed_why}.")
     handover = Handover.objects.select_related("created_by").filter(pk=placement.placed_by).first()
@@ -63,10 +63,10 @@ def _of_placement(placement: GroupPlacement) -> WhyHere:
 
 
 def moved_words(handover: Handover, by: str | None, decided: str = "") -> str:
-    """Returns why it came to its node by a handover. Pure.
+    """Returns why a handover brought the element to its node. Pure.
 
-    `by` is who asked for it, or None if nobody did, or a user who was removed since. `decided` is what the
-    policy said that ordered it.
+    `by` is the user who ordered it, or None if no user did, or the user was removed since. `decided` is the
+    reason of the policy that ordered it.
     """
     origin, reason = handover.origin, handover.reason
     if handover.kind == Handover.Kind.RESTORATION:

@@ -114,8 +114,8 @@ def _admit(machine: Machine) -> Node:
 
 
 def admission_document(name: str, central_url: str) -> Admission:
-    """Returns what a node has to know to take part. It holds secrets, so it is sent only over TLS or on this
-    machine."""
+    """Returns everything that a node needs to take part. The result holds secrets, so send it only over TLS
+    or on this machine."""
     fogline = settings.FOGLINE
     return {
         "node": name,
@@ -133,10 +133,10 @@ def admission_document(name: str, central_url: str) -> Admission:
 
 @transaction.atomic
 def set_cordoned(actor: User, name: str, cordoned: bool) -> Node:
-    """Cordons the node: it takes nothing new, and what runs there goes on. A second call changes nothing.
+    """Cordons or uncordons the node. A cordoned node takes nothing new, and what runs there goes on. A second
+    call changes nothing.
 
-    Uncordoning a node that is being drained ends the drain. A group that is moving ends its move, and no
-    other group goes.
+    Uncordoning a node ends its drain. A group that is moving ends its move, and no other group leaves.
     """
     doing = "cordon" if cordoned else "uncordon"
     require(actor, Role.OPERATOR, f"{doing} nodes")
@@ -158,8 +158,8 @@ def set_cordoned(actor: User, name: str, cordoned: bool) -> Node:
 
 @transaction.atomic
 def set_site(actor: User, name: str, site: str) -> Node:
-    """Sets the site of the node. With an empty site it is a site of its own. Nodes at one site are expected
-    to fail together, so backups go to another site."""
+    """Sets the site of the node. With an empty site, the node is a site of its own. Fogline assumes that
+    nodes of one site fail together, so backups go to another site."""
     require(actor, Role.OPERATOR, "say where nodes stand")
     site = " ".join(site.split())
     if site and not SITE.fullmatch(site):
@@ -176,7 +176,7 @@ def set_site(actor: User, name: str, site: str) -> Node:
 @transaction.atomic
 def drain(actor: User, name: str) -> Node:
     """Cordons the node, and lets control move everything off it: the row asks for that until the node is
-    empty. A second call tries groups again that could not be moved, and leaves a group alone that is
+    empty. A second call tries again to move groups that could not move, and leaves alone a group that is
     moving."""
     require(actor, Role.OPERATOR, "drain nodes")
     node = _locked(name)
@@ -210,7 +210,8 @@ def _no_name(name: str, of: str, path: str, allowed: str) -> Invalid:
 
 
 def _locked(name: str) -> Node:
-    """Control does not look at the node's drain until this transaction has ended."""
+    """Returns the node, and locks it: control does not look at the node's drain until this transaction has
+    ended."""
     node_named(name)
     return Node.objects.select_for_update(no_key=True).get(name=name)
 

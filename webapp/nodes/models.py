@@ -59,7 +59,7 @@ class Node(models.Model):
 
     @property
     def closed(self) -> Closed | None:
-        """Returns why it takes nothing new, or None if nothing told it so."""
+        """Returns why the node takes nothing new, or None if there is no reason."""
         if self.cordoned:
             return "cordoned"
         if self.leaving_since is not None:
@@ -68,18 +68,19 @@ class Node(models.Model):
 
     @property
     def takes_new(self) -> bool:
-        """Returns whether it takes new groups, as far as it was told. Whether it is up is another matter."""
+        """Returns whether the node may take new groups. It may be down all the same."""
         return self.closed is None
 
     @property
     def in_maintenance(self) -> bool:
-        """Whether a maintenance lasts now. The clock says it, so that it also ends while control is away."""
+        """Returns whether a maintenance lasts now. The clock decides it, so a maintenance also ends while
+        control is away."""
         return self.maintenance_until is not None and self.maintenance_until > timezone.now()
 
     @property
     def emptied_since(self) -> datetime | None:
-        """Returns since when its groups are moved away because it is drained or leaving, or None if it is
-        neither."""
+        """Returns since when control moves the node's groups away because the node is drained or leaving, or
+        None if it is neither."""
         return self.draining_since or self.leaving_since
 
     @property
@@ -137,7 +138,7 @@ class GivenRate(GivenCell):
 
 
 class EnrolmentToken(models.Model):
-    """Admits one machine, once, under one name. Only its SHA-256 is stored."""
+    """A token that admits one machine, once, under one name. Only its SHA-256 is stored."""
 
     node_name = models.CharField(max_length=40)
     hash = models.CharField(max_length=64, unique=True)

@@ -56,11 +56,11 @@ def deploy(
     revision: int | None = None,
     restart: Collection[str] = (),
 ) -> Operation:
-    """Deploys a version, or the draft as a new one. A pipeline has at most one deployment at a time.
+    """Deploys a version, or the draft as a new version. A pipeline has at most one deployment at a time.
 
-    A pipeline that runs is upgraded in place, if its groups and their state allow that. `revision` is that of
-    the draft that the user has seen; raises Conflict when it has changed since. `restart` lists elements that
-    may lose their state, if the new version cannot go on from it.
+    A pipeline that runs is upgraded in place, if its groups and their state allow that. `revision` is the
+    revision of the draft that the user has seen; raises Conflict if the draft has changed since. `restart`
+    lists elements that may lose their state, if the new version cannot use it.
     """
     require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
@@ -122,7 +122,7 @@ def what_would_change(
 
 
 def _change_json(change: ElementChange, names: Mapping[str, str], place: DeployChange | None) -> DeployChange:
-    """`place` is where an element that is added goes."""
+    """Returns a change as JSON. `place` is where an element that is added goes."""
     told: DeployChange = {
         "element": change.element,
         "title": names.get(change.element, change.element),
@@ -144,7 +144,8 @@ def upgrade(
     restart: Collection[str] = (),
     because: Because = NO_REASON,
 ) -> Operation:
-    """Called in a transaction that has locked the pipeline. `actor` is None for control itself."""
+    """Orders an upgrade. Call it in a transaction that has locked the pipeline. `actor` is None for control
+    itself."""
     pipeline = deployment.pipeline
     runs = f"version {deployment.version.number}"
     document = valid_document(pipeline, version, placement)
@@ -166,7 +167,8 @@ def upgrade(
 
 
 def _is_upgraded(deployment: Deployment, document: dict[str, Any]) -> bool:
-    """Returns whether all groups have what the document says. An upgrade that failed is repeated."""
+    """Returns whether all groups already run what the document says. If they do not, an upgrade that failed
+    is repeated."""
     if upgrade_failed(deployment):
         return False  # the group at which it failed has its new definition, but may not run
     versions = {placement.group: placement.spec["version"] for placement in deployment.placements.all()}
@@ -213,8 +215,8 @@ def _chosen_version(
 
 @transaction.atomic
 def undeploy(actor: User, name: str) -> Operation:
-    """Retires every group. A second call meanwhile returns the same operation. A pipeline that is to run
-    again stays undeployed then."""
+    """Orders an undeployment, which retires every group. A second call meanwhile returns the same operation.
+    If the pipeline was to run again, it stays undeployed."""
     require(actor, Role.EDITOR, "undeploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
     deployment = active_deployment(pipeline)
@@ -235,8 +237,8 @@ def undeploy(actor: User, name: str) -> Operation:
 
 @transaction.atomic
 def run_again(actor: User, name: str) -> Operation:
-    """Lets a pipeline that has ended run once more from the beginning. It is undeployed, and control then
-    deploys the same version. Returns the undeployment; a second call meanwhile returns the same one.
+    """Lets a pipeline that has ended run once more from the beginning: control undeploys it, and then deploys
+    the same version. Returns the undeployment. A second call meanwhile returns the same one.
 
     Raises Conflict if the pipeline has not ended, and Invalid if its version cannot be deployed any more.
     """
@@ -272,7 +274,7 @@ def deploy_again(undeployment: Operation) -> None:
 
 
 def _undeployment(deployment: Deployment) -> Operation | None:
-    """Returns the one that is under way, if any. It is locked."""
+    """Returns the undeployment that is under way, if any, and locks it."""
     unfinished = [Operation.Status.PENDING, Operation.Status.RUNNING]
     rows = deployment.operations.filter(kind=Operation.Kind.UNDEPLOY, status__in=unfinished)
     return rows.select_for_update(of=("self",)).first()

@@ -53,9 +53,9 @@ def drawn(name: str, document: dict[str, Any], elements: Collection[str], sites:
 
 @transaction.atomic
 def change_copies(actor: User | None, name: str, site: str, change: Change, reason: str = "") -> Operation:
-    """Adds what has no copy at the site, or takes its copies out, in the draft and in what runs. `actor` is
-    None for control itself, with its reason. Only allowed while the draft is what runs, since otherwise other
-    changes would be deployed too."""
+    """Adds the missing copies at the site, or takes the site's copies out, in the draft and in what runs.
+    `actor` is None for control itself, with its reason. Refuses if the draft is not the version that runs,
+    because that would deploy other changes, too."""
     if actor is not None:
         require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
@@ -87,14 +87,14 @@ def why_not(name: str, site: str, change: Change) -> str | None:
 
 
 def draft_refusal(deployment: Deployment) -> str | None:
-    """Returns why the copies of what runs cannot be changed, whatever the site, or None if they can."""
+    """Returns why nobody can change the copies of what runs, at any site, or None if it is possible."""
     if not is_what_runs(deployment.pipeline.draft, deployment):
         return "its draft differs from the running version: deploy the draft first, or take its changes back"
     return "its last upgrade has failed: deploy it again first" if upgrade_failed(deployment) else None
 
 
 def _changed(pipeline: Pipeline, site: str, change: Change) -> tuple[Deployment, dict[str, Any]]:
-    """Returns what is to be deployed. Raises Conflict or Invalid."""
+    """Returns the document to deploy. Raises Conflict or Invalid."""
     name, title = pipeline.name, pipeline.title
     deployment = active_deployment(pipeline)
     if deployment is None or deployment.status != Deployment.Status.RUNNING:
@@ -122,7 +122,7 @@ def _changed(pipeline: Pipeline, site: str, change: Change) -> tuple[Deployment,
 
 
 def _spent(pipeline: Pipeline) -> set[str]:
-    """Returns the ids that nothing new may have in what runs."""
+    """Returns the ids that no new element may have in what runs."""
     deployment = active_deployment(pipeline)
     return set() if deployment is None else deployment.gone
 

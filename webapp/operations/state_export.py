@@ -1,7 +1,7 @@
-"""A running pipeline with its state, as one text for another Fogline.
+"""Writes a running pipeline with its state as one text, for another Fogline.
 
-It is taken at one boundary: each element is paused, has read all that the elements before it wrote, and has a
-checkpoint of that place in the central store. So no row is on its way between two elements.
+The text is taken at one boundary: each element is paused, has read all rows that the elements before it
+wrote, and has a checkpoint of that place in the central store. So no row is on its way between two elements.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Group:
 
     @property
     def settled(self) -> bool:
-        """Returns whether it is paused and no batch of it runs."""
+        """Returns whether the element is paused and no batch of it runs."""
         status: Mapping[str, Any] = self.facts.owner.status if self.facts.owner else {}
         return self.facts.paused and bool(status.get("paused")) and self.facts.handover is None
 
@@ -63,9 +63,9 @@ class _Group:
 
 
 def prepare_state(actor: User, name: str) -> StateReady:
-    """Does what can be done now to bring the pipeline to a boundary, and says what that waits for. Call it
-    again until it is ready: sources pause first, and each other element once it has read all of its rows.
-    Resuming the elements takes it back."""
+    """Does everything that is possible now to bring the pipeline to a boundary, and says what it waits for.
+    Call it again until the pipeline is ready: sources pause first, and each other element once it has read
+    all of its rows. To undo this, resume the elements."""
     require(actor, Role.EDITOR, "export the state of pipelines")
     deployment, groups = _groups(name)
     before = {stream.topic: group for group in groups for stream in group.spec.outputs}
@@ -99,7 +99,7 @@ def prepare_state(actor: User, name: str) -> StateReady:
 
 
 def export_state(actor: User, name: str) -> Iterator[bytes]:
-    """Returns the text, which is made while it is read. Raises Conflict if the pipeline stands at no
+    """Returns the text, and makes it while the caller reads it. Raises Conflict if the pipeline stands at no
     boundary."""
     require(actor, Role.EDITOR, "export the state of pipelines")
     deployment, groups = _groups(name)
@@ -174,7 +174,8 @@ def _groups(name: str) -> tuple[Deployment, list[_Group]]:
 
 
 def _check_sources(deployment: Deployment, groups: list[_Group]) -> None:
-    """Raises Conflict if a connector knows how far it has read its system: that is not exported."""
+    """Raises Conflict if a connector keeps a position in its system, because the text cannot hold such a
+    position."""
     once = [stream.consumer for group in groups for stream in group.spec.inputs if stream.once]
     if once:
         raise Conflict(
@@ -195,7 +196,7 @@ def _in_order(groups: list[_Group]) -> list[_Group]:
 
 
 def _last_commit(deployment: Deployment, group: _Group) -> Commit | None:
-    """Raises Conflict if the group has ended: it has nothing to go on with."""
+    """Returns the group's last commit. Raises Conflict if the group has ended, because it cannot go on."""
     last: Commit | None = None
     try:
         for record in read_once(kafka_settings(), group.spec.journal, hidden=True):
@@ -216,7 +217,7 @@ def _last_commit(deployment: Deployment, group: _Group) -> Commit | None:
 
 
 def _unread(group: _Group) -> bool:
-    """Returns whether rows of Fogline's own streams wait for it."""
+    """Returns whether rows of Fogline's own streams wait for the group."""
     ends = group.commit.boundary.ends if group.commit else {}
     inner = [stream for stream in group.spec.inputs if not stream.external or stream.intake]
     try:

@@ -1,4 +1,5 @@
-"""What deploying another document over a running deployment changes, and whether it is allowed."""
+"""Finds what changes if another document is deployed over a running deployment, and whether that is
+allowed."""
 
 from __future__ import annotations
 
@@ -128,7 +129,8 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
 
 
 def _refuse_what_stands_still(deployment: Deployment, connected: Reconnections) -> None:
-    """A group that has to read what others left for it must be able to, before those are ended."""
+    """Refuses the upgrade if a group has to read what others left for it and cannot: the upgrade would end
+    these others first."""
     readers = {last.group for last in connected.last_rows}
     for placement in deployment.placements.filter(group__in=readers):
         copies = deployment.replicas.filter(group=placement.group, node=placement.node_id)
@@ -142,7 +144,7 @@ def _refuse_what_stands_still(deployment: Deployment, connected: Reconnections) 
 
 
 def _views(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:
-    """No node runs these, so they may be added, changed and removed freely."""
+    """Returns the views. No node runs views, so people may add, change and remove them freely."""
     before = {
         item["id"]: item for item in elements_of(deployment.version.document) if is_view(item.get("type"))
     }

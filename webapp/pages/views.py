@@ -83,12 +83,12 @@ def view_page(request: HttpRequest, view: str, title: str, **props: Any) -> Http
 
 
 def page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Decorates a page that only reads: it is for people who are signed in, and no cache keeps it."""
+    """Decorates a page that only reads: only people who are signed in get it, and no cache keeps it."""
     return login_required(never_cache(require_safe(view)))
 
 
 def section_page(section: str, title: str) -> Callable[..., HttpResponse]:
-    """Returns the page of a section of the rail. Nothing but its name goes into it."""
+    """Returns the page of a section of the rail. The page holds only the section's name."""
 
     @page
     def show(request: HttpRequest) -> HttpResponse:
@@ -154,8 +154,8 @@ def wall(request: HttpRequest, id: str) -> HttpResponse:
 @never_cache
 @require_safe
 def shared_wall(request: HttpRequest, id: str) -> HttpResponse:
-    """Shows a wall to whoever has the secret of a link, which stands behind the # of the address, so that it
-    comes neither here nor into a log. The page itself knows nothing: it is the same for each id."""
+    """Shows a wall to whoever has the secret of a link. The secret stands behind the # of the address, so it
+    comes neither here nor into a log. The page itself is the same for each id."""
     props = json.dumps({"wall": id, "version": settings.FOGLINE_VERSION})
     return render(request, "shared.html", {"view": "shared-wall", "title": "Wall", "props": props})
 

@@ -25,6 +25,7 @@ from pipeline_runtime.connectors.sdk import (
     Record,
 )
 from pipeline_runtime.connectors.sparkplug import NAMESPACE, rebirth_command
+from pipeline_runtime.connectors.sparkplug_host import Host
 from pipeline_runtime.connectors.sparkplug_in import EdgeMessages
 from pipeline_runtime.operators.mqtt import MqttConnection, MqttInParams
 
@@ -119,15 +120,26 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
         return self.place.params.qos == 1 and self.place.params.payload != "sparkplug"
 
     def run(self, intake: Intake, stop: threading.Event) -> None:
+        later_ms: int | None = 0
+        while later_ms is not None:
+            host_id = self.place.params.host_id
+            host = None if host_id is None else Host(host_id, max(_now_ms(), later_ms + 1))
+            later_ms = self._read(intake, stop, host)
+
+    def _read(self, intake: Intake, stop: threading.Event, host: Host | None) -> int | None:
+        """Reads by one connection until `stop`. Raises ConnectorError. Returns `Host.later_ms` if the host
+        needs another connection."""
         params = self.place.params
-        session = self._new_session(fresh=params.qos == 0)
+        session = self._new_session(fresh=params.qos == 0, host=host)
         put = self._putting(intake, session)
         full = threading.Event()
-        session.client.on_message = self._taking(put, session, full)
+        session.client.on_message = self._taking(put, session, full, host)
         session.connect()
         self._session = session
         try:
-            session.subscribe(params.topics, params.qos)
+            session.subscribe([*params.topics, *([] if host is None else [host.topic])], params.qos)
+            if host is not None:
+                host.begin(session)
             self._tell_gap(intake, session)
             intake.connected()
             while not stop.wait(LOOK_S):
@@ -135,14 +147,20 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
                     # The broker sends again what was not acknowledged, once it is connected again.
                     raise ConnectorError("There is no room for more messages; the broker has to keep them.")
                 session.check()
+                if host is not None and host.later_ms is not None:
+                    return host.later_ms
+            return None
         finally:
+            if host is not None:
+                host.end(session, _now_ms())
             session.close()
             self._session = None
             put.close()
             self._away_since_s = monotonic()
 
     def for_preview(self) -> MqttIngester:
-        params = {"qos": 0, "keep_s": 0, "topics": tuple(unshared(each) for each in self.place.params.topics)}
+        topics = tuple(unshared(each) for each in self.place.params.topics)
+        params = {"qos": 0, "keep_s": 0, "topics": topics, "host_id": None}
         return MqttIngester(
             replace(
                 self.place,
@@ -156,9 +174,14 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
         session.connect()
         session.close()
 
-    def _new_session(self, *, fresh: bool, keep_s: int | None = None) -> Session:
+    def _new_session(self, *, fresh: bool, keep_s: int | None = None, host: Host | None = None) -> Session:
         keep_s = self.place.params.keep_s if keep_s is None else keep_s
-        return Session(self.place.connection, self.place.name, keep_s=keep_s, fresh=fresh, manual_ack=True)
+        will = None
+        if host is not None:  # its sessions begin without what was before
+            fresh, keep_s, will = True, 0, host.will
+        return Session(
+            self.place.connection, self.place.name, keep_s=keep_s, fresh=fresh, manual_ack=True, will=will
+        )
 
     def _putting(self, intake: Intake, session: Session) -> Messages:
         params, connection = self.place.params, self.place.connection
@@ -166,21 +189,25 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
             return PlainMessages(intake, params.payload)
 
         def ask(group: str, node: str) -> None:
-            command = rebirth_command(int(time() * 1000))
+            command = rebirth_command(_now_ms())
             session.client.publish(f"{NAMESPACE}/{group}/NCMD/{node}", command)
 
         wanted = matcher_of(params.topics)
-        return EdgeMessages(intake, wanted, connection.where, ask if connection.rebirths else None)
+        ask_for = ask if connection.rebirths else None
+        return EdgeMessages(intake, wanted, connection.where, ask_for, params.metrics)
 
     def _taking(
-        self, put: Messages, session: Session, full: threading.Event
+        self, put: Messages, session: Session, full: threading.Event, host: Host | None
     ) -> Callable[[Client, Any, MQTTMessage], None]:
         wanted = matcher_of(self.place.params.topics)
 
         def take(client: Client, _: Any, message: MQTTMessage) -> None:
             done = partial(_acknowledge, client, message) if message.qos else None
             try:
-                if not any(wanted.iter_match(message.topic)):
+                if host is not None and message.topic == host.topic:
+                    host.take(client, bytes(message.payload))
+                    _acknowledge(client, message)
+                elif not any(wanted.iter_match(message.topic)):
                     # The session outlives a change of the element, and has the topics from before it too.
                     _acknowledge(client, message)
                 elif not put.take(message.topic, bytes(message.payload), done):
@@ -207,3 +234,7 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
             elif not session.session_present:
                 intake.gap(f"The broker has forgotten what it kept for this element ({away_s:.0f} s)")
         self._was_connected = True
+
+
+def _now_ms() -> int:
+    return int(time() * 1000)

@@ -13,7 +13,7 @@ from paho.mqtt.client import MQTTMessageInfo
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from pipeline_runtime.connectors.mqtt_session import LOOK_S, Session
+from pipeline_runtime.connectors.mqtt_session import LOOK_S, Session, Will
 from pipeline_runtime.connectors.sdk import CONNECT_S, Batch, ConnectorError, Deliverer, Place, Refused
 from pipeline_runtime.operators.mqtt import MqttConnection, MqttOutParams, topic_of
 
@@ -37,7 +37,7 @@ class MqttDeliverer(Deliverer[MqttOutParams, MqttConnection]):
 
     def open(self, epoch: int) -> None:
         params = self.place.params
-        will = None if params.will_topic is None else (params.will_topic, params.will_payload)
+        will = None if params.will_topic is None else Will(params.will_topic, params.will_payload.encode())
         # Another name for each owner: two of one name would end each other, and publish the last will.
         self._session = Session(self.place.connection, f"{self.place.name}-{epoch}", will=will)
         self._session.client.on_publish = self._on_publish

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -38,6 +39,15 @@ class _Client(Client):
         return super().loop_misc()
 
 
+@dataclass(frozen=True)
+class Will:
+    """What the broker publishes, with QoS 1, if a connection ends without a goodbye."""
+
+    topic: str
+    payload: bytes
+    retain: bool = False
+
+
 class Session:
     """One connection to a broker. It is not used again after it was lost."""
 
@@ -49,7 +59,7 @@ class Session:
         keep_s: int = 0,
         fresh: bool = True,
         manual_ack: bool = False,
-        will: tuple[str, str] | None = None,
+        will: Will | None = None,
     ) -> None:
         """`fresh`: the broker forgets what it has kept for this client. `keep_s`: how long it keeps messages
         of a client that is away (version 5)."""
@@ -70,7 +80,7 @@ class Session:
         if connection.user is not None:
             self.client.username_pw_set(connection.user, connection.password)
         if will is not None:
-            self.client.will_set(will[0], will[1].encode(), qos=1)
+            self.client.will_set(will.topic, will.payload, qos=1, retain=will.retain)
         self._answered, self.lost = threading.Event(), threading.Event()
         self._subscribed = threading.Event()
         self._reason: Any = None
@@ -85,6 +95,10 @@ class Session:
         self.client.on_connect = self._on_connect
         self.client.on_disconnect = self._on_disconnect
         self.client.on_subscribe = self._on_subscribe
+
+    @property
+    def where(self) -> str:
+        return self._connection.where
 
     def connect(self) -> None:
         """Raises ConnectorError."""

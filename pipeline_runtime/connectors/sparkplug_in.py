@@ -68,11 +68,22 @@ class EdgeMessages:
     `ask` is None if Fogline may not write to the broker. Then a message that needs a birth does not wait.
     """
 
-    def __init__(self, intake: Intake, wanted: MQTTMatcher, where: str, ask: Ask | None) -> None:
+    def __init__(
+        self,
+        intake: Intake,
+        wanted: MQTTMatcher,
+        where: str,
+        ask: Ask | None,
+        metrics: Collection[str] = (),
+    ) -> None:
+        """`metrics`: the names of those that are put. A message of data or a birth without any of them gives
+        no record. Without names all are put."""
         self._intake, self._wanted, self._where, self._ask = intake, wanted, where, ask
+        self._chosen = metrics
         self._nodes: dict[tuple[str, str], _Node] = {}
         self._metrics = 0  # of all births that are kept
         self._waiting: list[_Message] = []
+        self._owing: dict[tuple[str, str], Address] = {}  # edge nodes whose births may have been missed
         self._unborn: dict[Address, str] = {}  # what cannot be read now, for the words at the element
         self._lock = threading.Lock()
 
@@ -92,8 +103,8 @@ class EdgeMessages:
         Returns False if there is no room."""
         with self._lock:
             self._tell()
-            for each in self._waiting:
-                self._ask_for_births(each.address)
+            for address in (*(each.address for each in self._waiting), *self._owing.values()):
+                self._ask_for_births(address)
             until_s = monotonic() - WAIT_S
             late = [each for each in self._waiting if each.since_s < until_s]
             room = [self._give_up(each) for each in late]
@@ -123,7 +134,7 @@ class EdgeMessages:
 
     def _node(self, address: Address) -> _Node:
         """Raises ValueError if there are too many."""
-        key = (address.group, address.node)
+        key = _key(address)
         if key not in self._nodes:
             if len(self._nodes) >= NODES_MAX:
                 raise ValueError(f"there are more than {NODES_MAX} edge nodes; read fewer topics")
@@ -145,6 +156,7 @@ class EdgeMessages:
         seq = message.payload.seq
         if message.address.kind == "NBIRTH":
             node.seq = seq
+            self._owing.pop(_key(message.address), None)
             return
         missed = missed_before(node.seq, seq)
         if missed is None:
@@ -153,6 +165,10 @@ class EdgeMessages:
         if missed:
             self._forget_births(node)
             self._intake.gap(f"Messages of the edge node {message.address.node} did not come", missed)
+            # Its births also say the values that the missing messages had changed.
+            if self._ask is not None:
+                self._owing[_key(message.address)] = message.address
+                self._ask_for_births(message.address)
 
     def _note_birth(self, node: _Node, message: _Message) -> None:
         """Raises ValueError if there are too many metrics."""
@@ -193,6 +209,7 @@ class EdgeMessages:
                 # The last will of a connection before the one that has sent the birth.
                 return self._put([], message.done)
             self._forget_births(node)
+            self._owing.pop(_key(address), None)
             node.seq = None
         # What waits belongs to a life that is over: the next births may give its aliases other meanings.
         over = [each for each in self._waiting if _same(each.address, address)]
@@ -209,9 +226,17 @@ class EdgeMessages:
             return self._put_letter(message.topic, message.raw, _in_words(error), message.done)
         except NotBorn as unknown:
             return self._wait(message, str(unknown))
-        return self._put(
-            [_record(message, row.values, row.time_us, historical) for row, historical in rows], message.done
-        )
+        records = [
+            _record(message, values, row.time_us, historical)
+            for row, historical in rows
+            if (values := self._chosen_of(row.values))
+        ]
+        return self._put(records, message.done)
+
+    def _chosen_of(self, values: dict[str, Any]) -> dict[str, Any]:
+        if not self._chosen:
+            return values
+        return {name: value for name, value in values.items() if name in self._chosen}
 
     def _wait(self, message: _Message, unknown: str) -> bool:
         address = message.address
@@ -227,7 +252,10 @@ class EdgeMessages:
 
     def _ask_for_births(self, address: Address) -> None:
         node = self._node(address)
-        if self._ask is not None and monotonic() - node.asked_s >= node.pause_s:
+        since_s = monotonic() - node.asked_s
+        if since_s > 2 * ASK_EVERY_S_MAX:
+            node.pause_s = ASK_EVERY_S
+        if self._ask is not None and since_s >= node.pause_s:
             # Births may never say what is missing.
             node.pause_s = min(ASK_EVERY_S_MAX, 2 * node.pause_s)
             node.asked_s = monotonic()
@@ -278,6 +306,10 @@ class EdgeMessages:
             f"{self._where} has messages of {address.words}, and no birth says {unknown}. {help} Until then "
             "they go to the dead letters."
         )
+
+
+def _key(address: Address) -> tuple[str, str]:
+    return address.group, address.node
 
 
 def _unborn(address: Address) -> Address:

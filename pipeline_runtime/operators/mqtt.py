@@ -85,6 +85,16 @@ TopicText = Annotated[
 ]
 
 
+def _sparkplug_id(text: str) -> str:
+    if set(text) & set("+#/\0"):
+        raise ValueError("an id of Sparkplug B has no +, #, / and no zero character")
+    return text
+
+
+SparkplugId = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_sparkplug_id)]
+"""The id of a group, an edge node or a host application, which is a level of topics."""
+
+
 class MqttColumn(ColumnType):
     """A field of the payload, or a level of the topic, as a column."""
 
@@ -118,11 +128,11 @@ class MqttColumn(ColumnType):
         if payload == "plain":
             return ("value",)
         if payload == "sparkplug":
-            return ("value", self._metric)
+            return ("value", self.metric)
         return ("value", *(parse_path(self.from_) if self.from_ is not None else (self.name,)))
 
     @property
-    def _metric(self) -> str:
+    def metric(self) -> str:
         """Returns the metric's name. A point in it leads nowhere; ["a.b"] is a.b too."""
         if self.from_ is None:
             return self.name
@@ -180,11 +190,26 @@ class MqttInParams(Params):
         " them later; empty: none",
     )
 
+    host_id: SparkplugId | None = Field(
+        default=None,
+        title="Host id",
+        description="for Sparkplug B: by this id the element tells edge nodes, as a host application, whether"
+        " it is online; no other host application has it; the user needs the right to write to"
+        f" {SPARKPLUG}/STATE/ and the id; empty: it tells nothing",
+    )
+
+    @property
+    def metrics(self) -> frozenset[str]:
+        """Returns the names of the metrics of Sparkplug B that columns hold."""
+        return frozenset(each.metric for each in self.columns if each.level is None)
+
     @model_validator(mode="after")
     def _sparkplug(self) -> MqttInParams:
         if self.payload != "sparkplug":
             if self.historical is not None:
                 raise ValueError("only Sparkplug B says what is historical: leave that column empty")
+            if self.host_id is not None:
+                raise ValueError("only Sparkplug B has host applications: leave Host id empty")
             return self
         if self.time is not None:
             raise ValueError("Sparkplug B has a time for each value: leave Event time empty")
@@ -218,16 +243,24 @@ class MqttIn(ConnectorSource):
 
     With **Sparkplug B** a column holds the metric of its name. The metrics of a message that have the same
     timestamp make one row, and this timestamp is its event time. Columns whose metric does not come in that
-    message are empty. Births give rows as data do, and a death gives a row whose metrics are all empty: level
-    3 of the topic says which it is. Arrays, data sets and bytes are texts; the metrics of a template are
-    called template/metric. Commands and states of hosts are left out.
+    message are empty, and a message without any of the columns' metrics gives no row. Births give rows as
+    data do, and a death gives a row whose metrics are all empty: level 3 of the topic says which it is.
+    Arrays, data sets and bytes are texts; the metrics of a template are called template/metric. Commands and
+    states of hosts are left out.
 
     A message may name a metric by an alias that only a birth explains. So subscribe to the whole edge node:
     `spBv1.0/plant/+/press-1/#`. If no birth has come since the element connected, and the connection may ask
     for births, the element asks the edge node, and lets the message wait for 10 s. Without a birth the
     message goes to the dead letters. Edge nodes number their messages: if some are missing, the element
-    counts them as a gap, and no longer trusts the aliases. Most edge nodes publish with QoS 0, and brokers
-    keep such messages for nobody who is away, unless they are told to (mosquitto: `queue_qos0_messages`).
+    counts them as a gap, no longer trusts the aliases, and asks for the births. It asks an edge node no more
+    often than every 2 s, and every 5 minutes if births do not help. Most edge nodes publish with QoS 0, and
+    brokers keep such messages for nobody who is away, unless they are told to (mosquitto:
+    `queue_qos0_messages`).
+
+    With a *host id* the element is a host application of Sparkplug 3.0. It writes to
+    `spBv1.0/STATE/<host id>` whether it is online, retained and as its last will. Edge nodes that wait for
+    this host keep their values while it is offline. As Sparkplug asks for it, the broker then keeps no
+    messages for the element while it moves or is away. Give each element an id of its own.
     """
 
     type = "mqtt-in"

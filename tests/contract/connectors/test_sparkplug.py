@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from time import time
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -10,6 +14,7 @@ import pytest
 from pipeline_runtime.connectors.mqtt import MqttIngester
 from pipeline_runtime.connectors.mqtt_topics import probe
 from pipeline_runtime.connectors.sdk import Place
+from pipeline_runtime.connectors.sparkplug_host import state, state_topic
 from pipeline_runtime.connectors.trial import RunningTrial
 from pipeline_runtime.operators.mqtt import MqttInParams
 from tests.brokers import Broker
@@ -25,16 +30,17 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         yield running
 
 
-def connected(broker: Broker, node: str, **connection: Any) -> RunningTrial:
-    params = MqttInParams.model_validate(
-        {
-            "connection": "b",
-            "payload": "sparkplug",
-            "topics": [f"spBv1.0/plant/+/{node}/#"],
-            "columns": [{"name": "Temperature", "type": "number"}],
-        }
-    )
-    place = Place("dep", node, params, broker.connection(**connection))
+def params_of(given: Mapping[str, Any]) -> MqttInParams:
+    columns = [{"name": "Temperature", "type": "number"}, {"name": "Strokes", "type": "integer"}]
+    whole = {"connection": "b", "payload": "sparkplug", "topics": ["spBv1.0/#"], "columns": columns}
+    return MqttInParams.model_validate({**whole, **given})
+
+
+def connected(
+    broker: Broker, node: str, params: Mapping[str, Any] = MappingProxyType({}), **connection: Any
+) -> RunningTrial:
+    given = params_of({"topics": [f"spBv1.0/plant/+/{node}/#"], **params})
+    place = Place("dep", node, given, broker.connection(**connection))
     running = RunningTrial(MqttIngester(place))
     wait_until(lambda: running.status.state == "connected", "a connection")
     return running
@@ -92,6 +98,60 @@ def test_a_connection_that_may_not_ask_writes_nothing_and_says_what_is_missing(b
     assert node.asked == 0
     running.stop()
     node.close()
+
+
+class States:
+    """What a broker has told of a host application."""
+
+    def __init__(self, broker: Broker, host_id: str) -> None:
+        self._broker, self._topic = broker, state_topic(host_id)
+        self.all: list[tuple[bool, int]] = []
+        self._client = broker.client(lambda _, payload: self._take(payload), self._topic)
+
+    def _take(self, payload: bytes) -> None:
+        told = json.loads(payload)
+        self.all.append((told["online"], told["timestamp"]))
+
+    def say(self, *, online: bool, at_ms: int) -> None:
+        self._broker.publish(self._topic, state(online=online, at_ms=at_ms), retain=True)
+
+    def comes(self, what: Callable[[list[tuple[bool, int]]], bool]) -> None:
+        wait_until(lambda: what(self.all), lambda: f"a state; these have come: {self.all}")
+
+
+def test_a_host_application_says_that_it_is_online_and_its_last_will_that_it_is_not(broker: Broker) -> None:
+    host = {"host_id": "plant host"}
+    states = States(broker, "plant host")
+    running = connected(broker, "any", host)
+    states.comes(lambda all_: all_[-1:] != [] and all_[-1][0])
+    [(_, first_ms)] = states.all
+    assert abs(first_ms - time() * 1000) < 3_600_000
+    # The last will of an earlier connection comes late.
+    states.say(online=False, at_ms=first_ms)
+    states.comes(lambda all_: all_[1:] == [(False, first_ms), (True, first_ms)])
+    # One that had another clock had a later time. Edge nodes follow the latest one.
+    ahead_ms = first_ms + 3_600_000
+    states.say(online=False, at_ms=ahead_ms)
+    states.comes(lambda all_: all_[-1] == (True, ahead_ms + 1))
+    assert not running.hung.is_set()
+    # Another connection of that name ends this one, so the broker publishes the last will.
+    again = connected(broker, "any", host)
+    states.comes(lambda all_: (False, ahead_ms + 1) in all_)
+    running.stop()
+    again.stop()
+    states.comes(lambda all_: not all_[-1][0])
+    late = States(broker, "plant host")
+    late.comes(lambda all_: all_ == states.all[-1:])
+
+
+def test_a_host_that_may_not_write_its_state_says_so(tmp_path: Path) -> None:
+    rights = tmp_path / "rights"
+    rights.write_text("topic read #\n")
+    with Broker(tmp_path, None, f"acl_file {rights}") as running_broker:
+        place = Place("dep", "any", params_of({"host_id": "h"}), running_broker.connection())
+        running = RunningTrial(MqttIngester(place))
+        wait_until(lambda: "does not let this user write spBv1.0/STATE/h" in running.status.why, "the words")
+        running.stop()
 
 
 def test_a_probe_shows_the_metrics(broker: Broker) -> None:

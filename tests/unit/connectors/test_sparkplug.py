@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from pipeline_runtime.connectors.sparkplug import (
     new_payload,
     parsed,
 )
+from pipeline_runtime.connectors.sparkplug_host import state, state_of
 from pipeline_runtime.connectors.sparkplug_in import EdgeMessages
 from pipeline_runtime.connectors.trial import MemoryIntake, Taken
 from pipeline_runtime.operators.mqtt import MqttIn, MqttInParams
@@ -149,13 +151,13 @@ def test_numbers_of_messages_say_how_many_are_missing(last: int | None, seq: int
 class Trial:
     """Messages to an intake, with who was asked for births and what was acknowledged."""
 
-    def __init__(self, *topics: str, may_ask: bool = True) -> None:
+    def __init__(self, *topics: str, may_ask: bool = True, metrics: Collection[str] = ()) -> None:
         self.taken, self.asked, self.done = Taken(), [], []  # type: ignore[var-annotated]
         self.report = Report("e", self.taken.told)
         intake = MemoryIntake(self.taken, self.report, 100)
         wanted = matcher_of(topics or ["spBv1.0/plant/#"])
         ask = (lambda group, node: self.asked.append((group, node))) if may_ask else None
-        self.messages = EdgeMessages(intake, wanted, "the broker", ask)
+        self.messages = EdgeMessages(intake, wanted, "the broker", ask, metrics)
 
     def send(self, kind: str, payload: Any, name: str = "") -> None:
         raw = payload if isinstance(payload, bytes) else payload.SerializeToString()
@@ -228,6 +230,67 @@ def test_missing_messages_are_counted_and_end_the_trust_in_aliases() -> None:
     part.send("NBIRTH", NBIRTH)
     part.send("NDATA", data(5))
     assert (part.report.status.gap_rows_total, part.values[1]) == (0, {"f": 1.5})
+
+
+def test_after_missing_messages_an_edge_node_is_asked_for_its_births_until_they_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = [1000.0]
+    monkeypatch.setattr(sparkplug_in, "monotonic", lambda: now_s[0])
+    trial = Trial()
+    trial.send("NBIRTH", NBIRTH)
+    asked_at: list[float] = []
+    trial.send("NDATA", data(5, name="f", datatype=9))  # its name says all: it waits for no birth
+    assert trial.done == ["NBIRTH", "NDATA"]
+    for _ in range(20):
+        asked_at += [now_s[0] - 1000] * (len(trial.asked) - len(asked_at))
+        now_s[0] += 1.0
+        assert trial.messages.look()
+    assert asked_at == [0, 4, 12]
+    trial.send("NBIRTH", NBIRTH)
+    now_s[0] += 60.0
+    assert trial.messages.look()
+    assert len(trial.asked) == 3
+    # Messages that are missing each second do not bring a birth each second.
+    for number in range(300):
+        trial.send("NDATA", data(10 * number % 256, name="f", datatype=9))
+        trial.send("NBIRTH", NBIRTH)
+        now_s[0] += 1.0
+    assert len(trial.asked) < 12
+    # After a long calm it is asked again at once.
+    now_s[0] += 2 * sparkplug_in.ASK_EVERY_S_MAX + 1
+    before = len(trial.asked)
+    trial.send("NDATA", data(9, name="f", datatype=9))
+    assert len(trial.asked) == before + 1
+
+
+def test_only_the_metrics_that_are_wanted_become_rows_and_deaths_always_do() -> None:
+    trial = Trial(metrics={"f", "on", "unknown"})
+    trial.send("NBIRTH", NBIRTH)
+    trial.send("NDATA", NDATA)
+    trial.send("NDATA", data(2, name="other", datatype=9), "unwanted")
+    trial.send("NDEATH", new_payload(timestamp=1))
+    assert trial.values == [{"f": 21.5, "on": True}, {"f": 22.0, "on": None}, {}]
+    assert trial.done == ["NBIRTH", "NDATA", "unwanted", "NDEATH"]
+
+
+@pytest.mark.parametrize(
+    ("payload", "found"),
+    [
+        (b'{"online": true, "timestamp": 5}', (True, 5)),
+        (state(online=False, at_ms=7), (False, 7)),
+        *((each, None) for each in (b"", b"ONLINE", b"[1]", b"\xff", b'{"online": true}')),
+        (b'{"online": 1, "timestamp": 5}', None),
+        (b'{"online": true, "timestamp": 1e3}', None),
+        (b'{"online": true, "timestamp": true}', None),
+        (b'{"online": true, "timestamp": 99999999999999999999}', None),
+        (b"[" * 100_000, None),
+    ],
+)
+def test_a_state_says_whether_a_host_is_online_and_since_when(
+    payload: bytes, found: tuple[bool, int] | None
+) -> None:
+    assert state_of(payload) == found
 
 
 def test_a_death_is_an_empty_row_that_ends_the_aliases_unless_it_is_of_an_earlier_life() -> None:
@@ -386,6 +449,9 @@ def test_columns_hold_metrics_by_their_names_and_what_is_historical() -> None:
         {"topics": ["spBv1.0/#", "#"]},
         {"time": {"from": "t"}},
         {"payload": "json", "historical": "h"},
+        {"payload": "json", "host_id": "h"},
+        {"host_id": "a/b"},
+        {"host_id": ""},
     ],
 )
 def test_what_does_not_fit_sparkplug_is_refused(wrong: dict[str, Any]) -> None:

@@ -1,0 +1,110 @@
+"""A host application of Sparkplug 3.0: tells edge nodes by a retained message whether it is online."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import suppress
+from typing import Any
+
+from pipeline_runtime.connectors.mqtt_session import LOOK_S, Session, Will
+from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
+from pipeline_runtime.connectors.sparkplug import NAMESPACE
+
+GOODBYE_S = 1.0
+"""How long the end of a connection waits until the broker knows that the host is offline."""
+_TIME_MAX = 1 << 53
+
+
+def state_topic(host_id: str) -> str:
+    return f"{NAMESPACE}/STATE/{host_id}"
+
+
+def state(*, online: bool, at_ms: int) -> bytes:
+    """Returns the payload of a host's state."""
+    return json.dumps({"online": online, "timestamp": at_ms}).encode()
+
+
+def state_of(payload: bytes) -> tuple[bool, int] | None:
+    """Returns whether a host is online, and by its time in ms since when. Returns None if the payload does
+    not say so."""
+    try:
+        found = json.loads(payload)
+        online, at_ms = found["online"], found["timestamp"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return None
+    if not isinstance(online, bool) or isinstance(at_ms, bool) or not isinstance(at_ms, int):
+        return None
+    return (online, at_ms) if 0 <= at_ms < _TIME_MAX else None
+
+
+class Host:
+    """A host application on one connection. Its death is the last will of the connection.
+
+    Edge nodes follow the state with the latest time. So a host that finds a death with a later time than its
+    own, since the clock of another node was ahead, needs a connection with a time after that: `later_ms`.
+    """
+
+    def __init__(self, host_id: str, at_ms: int) -> None:
+        """`at_ms`: when the connection is made, ms since 1970."""
+        self.topic = state_topic(host_id)
+        self.will = Will(self.topic, state(online=False, at_ms=at_ms), retain=True)
+        self.later_ms: int | None = None
+        self._at_ms = at_ms
+        self._is_online = False
+        self._refused = ""
+        self._lock = threading.Lock()
+
+    def begin(self, session: Session) -> None:
+        """Says that it is online, as the first message of the connection. All of its topics are subscribed
+        to. Raises ConnectorError."""
+        session.client.on_publish = self._confirmed
+        with self._lock:
+            self._is_online = True
+            info = self._say(session.client, online=True, at_ms=self._at_ms)
+        _wait_for(session, info, CONNECT_S)
+        if self._refused:
+            raise ConnectorError(
+                f"{session.where} does not let this user write {self.topic} ({self._refused}). Give it the "
+                "right, or leave the host id empty.",
+                lasting=True,
+            )
+
+    def take(self, client: Any, payload: bytes) -> None:
+        """Takes what the broker has of this host: a death may be the last will of an earlier connection."""
+        found = state_of(payload)
+        if found is None or found[0]:
+            return
+        with self._lock:
+            if found[1] > self._at_ms:
+                self.later_ms = found[1]
+            elif self._is_online:
+                self._say(client, online=True, at_ms=self._at_ms)
+
+    def end(self, session: Session, now_ms: int) -> None:
+        """Says that it is offline, if the connection still stands."""
+        with self._lock:
+            was_online, self._is_online = self._is_online, False
+        if was_online and not session.lost.is_set():
+            with suppress(ConnectorError):
+                info = self._say(session.client, online=False, at_ms=max(now_ms, self._at_ms))
+                _wait_for(session, info, GOODBYE_S)
+
+    def _say(self, client: Any, *, online: bool, at_ms: int) -> Any:
+        return client.publish(self.topic, state(online=online, at_ms=at_ms), 1, retain=True)
+
+    def _confirmed(self, _: Any, __: Any, ___: int, reason: Any, ____: Any) -> None:
+        if reason is not None and reason.is_failure:
+            self._refused = str(reason)
+
+
+def _wait_for(session: Session, info: Any, timeout_s: float) -> None:
+    """Returns when the broker has confirmed a message, or the time is over. Raises ConnectorError."""
+    left_s = timeout_s
+    try:
+        while not info.is_published() and left_s > 0:
+            session.check()
+            info.wait_for_publish(LOOK_S)
+            left_s -= LOOK_S
+    except (RuntimeError, ValueError) as error:  # the library had no connection
+        raise session.lost_error() from error

@@ -14,7 +14,7 @@ from pipeline_runtime.operators.by_key import EACH_KEY
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.key_columns import KeySegments, key_portions
 from pipeline_runtime.operators.keyed_rows import KeyedRows
-from pipeline_runtime.operators.lineage import Came, TracedRow, is_same, ms_in, up_to, with_value
+from pipeline_runtime.operators.lineage import Came, TracedRow, is_same, ms_in, ms_of, up_to, with_value
 from pipeline_runtime.operators.sdk import Params, States
 from pipeline_runtime.operators.severity import HOW_SERIOUS, Severity
 
@@ -111,8 +111,10 @@ class HysteresisAlarm(KeySegments):
     params: HysteresisAlarmParams
 
     def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
-        column, is_mine = self.params.column, self.is_of_key(made)
-        lasted_ms = ms_in(made.values.get("lasted")) if made.values.get("alarm") == "cleared" else 0
+        column, is_mine, told = self.params.column, self.is_of_key(made), made.values.get("alarm")
+        lasted_ms = ms_in(made.values.get("lasted")) if told == "cleared" else 0
+        # No row of those beyond the limit is earlier than that. What is cleared does not say it of them.
+        from_ms = ms_of(made.values.get("since")) if told == "raised" else None
 
         def then(rows: Sequence[TracedRow]) -> Sequence[TracedRow]:
             own = with_value(rows, column)
@@ -126,7 +128,7 @@ class HysteresisAlarm(KeySegments):
             return own[place:]
 
         is_trigger = is_same(made, {column: column})
-        return {"in": Came(None, made.time_ms, up_to(is_mine, is_trigger, then))}
+        return {"in": Came(from_ms, made.time_ms, up_to(is_mine, is_trigger, then))}
 
     def _raises(self, row: TracedRow) -> bool:
         return bool(self._goes_on(row.values[self.params.column]))

@@ -29,6 +29,7 @@ class Looked:
     rows: Sequence[TracedRow]
     removed: bool = False  # older ones were removed from the topic
     left_out: bool = False  # there were too many to read all
+    late: bool = False  # not all were given in time
 
 
 Held = InputStream | OutputStream
@@ -52,6 +53,7 @@ class TracedStream:
     bounds: tuple[str, ...] = ()
     removed: bool = False
     left_out: bool = False
+    late: bool = False
     followed: int = 0  # of how many of the element's output rows this was looked for
     untraced: int = 0  # of how many others it was not
 
@@ -188,6 +190,7 @@ def _behind(
                 bounds=bounds,
                 removed=looked.removed and not whole,
                 left_out=looked.left_out and not whole,
+                late=looked.late,
             ),
             _Wanted([*rows]),
         )

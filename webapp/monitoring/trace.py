@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing_extensions import TypedDict
 
 from pipeline_runtime.kafka.arrived import read_arrived, record_at
-from pipeline_runtime.kafka.peek import PeekedRecord
+from pipeline_runtime.kafka.peek import PeekedRecord, SharedConsumer
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.model.schema import Field
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
@@ -15,7 +15,7 @@ from pipeline_runtime.operators.connected import ConnectorSource
 from pipeline_runtime.operators.lineage import TracedRow
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from pipeline_runtime.planning.lineage import ROWS_MAX, Held, Looked, TracedStream, latest, trace
-from webapp.backends.kafka import asked_of_kafka
+from webapp.backends.kafka import asked_of_kafka, kafka_settings
 from webapp.monitoring.schemas import PeekedRecord as PeekedJson
 from webapp.monitoring.streams import UNKNOWN_OPERATOR, columns_of, fields_of, record_json, stream_of
 from webapp.placements.models import Deployment
@@ -71,27 +71,29 @@ def trace_of(name: str, stream: str, partition: int, offset: int) -> Trace:
     """Raises Missing, Conflict and BackendAway."""
     deployment, source, topic = stream_of(name, stream)
     source = ".".join(parse_reference(source))
-    record = asked_of_kafka(lambda kafka: record_at(kafka, topic, partition, offset))
-    if record is None:
-        raise Missing(
-            f"The topic of {deployment.name_of(source.partition('.')[0])} has no row {offset} in partition "
-            f"{partition} any more.",
-            next="Topics remove their oldest rows. Choose a newer row.",
-        )
     specs = specs_of(deployment)
     kept: dict[tuple[str, int, int], PeekedRecord] = {}
+    with SharedConsumer(kafka_settings()) as consumer:
+        record = asked_of_kafka(lambda _: record_at(consumer, topic, partition, offset))
+        if record is None:
+            raise Missing(
+                f"The topic of {deployment.name_of(source.partition('.')[0])} has no row {offset} in "
+                f"partition {partition} any more.",
+                next="Topics remove their oldest rows. Choose a newer row.",
+            )
 
-    def read(held: Held, from_ms: int | None, until_ms: int | None, near_ms: int) -> Looked:
-        found = asked_of_kafka(
-            lambda kafka: read_arrived(kafka, held.topic, from_ms, until_ms, near_ms, ROWS_MAX)
-        )
-        kept.update({(held.source, each.partition, each.offset): each for each in found.records})
-        return Looked([_traced(each) for each in found.records], found.removed, found.left_out)
+        def read(held: Held, from_ms: int | None, until_ms: int | None, near_ms: int) -> Looked:
+            found = asked_of_kafka(
+                lambda _: read_arrived(consumer, held.topic, from_ms, until_ms, near_ms, ROWS_MAX)
+            )
+            kept.update({(held.source, each.partition, each.offset): each for each in found.records})
+            rows = [_traced(each) for each in found.records]
+            return Looked(rows, found.removed, found.left_out, found.late)
 
-    try:
-        streams = [*trace(specs, default_registry(), _traced(record), source, read)]
-    except OperatorUnknown as error:
-        raise Missing(str(error), next=UNKNOWN_OPERATOR) from error
+        try:
+            streams = [*trace(specs, default_registry(), _traced(record), source, read)]
+        except OperatorUnknown as error:
+            raise Missing(str(error), next=UNKNOWN_OPERATOR) from error
     found = {each.element for each in streams if each.rows}
     passed = {source.partition(".")[0], *(each.source.partition(".")[0] for each in streams)}
     return {
@@ -159,6 +161,8 @@ def _notes(found: TracedStream, title: str, *, is_found: bool) -> list[str]:
         notes.append("The topic has removed its oldest rows. Some that belong here may be among them.")
     if found.left_out:
         notes.append(f"Of this time only {ROWS_MAX:,} rows were looked through. Others may belong here.")
+    if found.late:
+        notes.append("Kafka did not give all rows in time. Others may belong here: open the trace again.")
     if found.kept and not is_found and not notes:
         notes.append(f"{title} may have made the row before its last change, by other parameters.")
     if found.rows and found.untraced:

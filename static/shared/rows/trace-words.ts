@@ -1,5 +1,5 @@
 /** What the trace of a row asks and says. Pure. */
-import { count, instant, plural } from "../format";
+import { count, instant } from "../format";
 import type { PeekRecord, TracedStep } from "../types";
 
 /** A row by the place where it lies. */
@@ -44,5 +44,5 @@ export function stepWords({ records, count: all, kept, title }: TracedStep): str
   if (!kept) return `It runs as one with ${title}, so its rows are kept nowhere.`;
   if (all === 0) return "None of its rows belongs here.";
   const shown = all > records.length ? ` The newest ${count(records.length)} are shown.` : "";
-  return `${plural(all, "row")}, from which ${title} made what is above.${shown}`;
+  return `${count(all)} ${all === 1 ? "row" : "rows"}, from which ${title} made what is above.${shown}`;
 }

@@ -143,7 +143,7 @@ function Rows({ title, records, columns: known, onTrace }: RowsProps) {
         label={`Rows of ${title}`}
         columns={columns}
         rows={records.map((record) => rowOf(record, columns))}
-        keyed
+        keyed={records.some(({ key }) => key !== null)}
         onTrace={onTrace}
         open={open?.id ?? null}
         onOpen={(row) => setOpen(row.id === open?.id ? null : row)}

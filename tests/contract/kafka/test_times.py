@@ -10,6 +10,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import read_span
 from pipeline_runtime.kafka.transactions import OutgoingRecord
 from tests.contract.kafka.test_transactions import opened
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.integration
 
@@ -35,3 +36,12 @@ def test_rows_of_a_recording_are_found_by_their_own_times(kafka: str) -> None:
         found = read_arrived(settings, topic, begin_ms, end_ms, end_ms, 30_000).records
         assert [each.timestamp_ms for each in found if each.timestamp_ms <= end_ms] == wanted
     assert not read_span(settings, topic, LAST_MS + 1, LAST_MS + 2_000, 10_000).records
+    for begin_ms, end_ms in ((None, None), (FIRST_MS, None), (None, LAST_MS)):
+        around = read_arrived(settings, topic, begin_ms, end_ms, times_ms[1_000], 400)
+        assert {*times_ms[850:1_150]} <= {record.timestamp_ms for record in around.records}
+        assert len(around.records) <= 400
+        assert around.left_out
+    whole = read_arrived(settings, topic, None, None, LAST_MS, 30_000, timeout_s=PATIENCE_S)
+    assert (len(whole.records), whole.left_out, whole.late) == (len(times_ms), False, False)
+    none = read_arrived(settings, topic, None, None, LAST_MS, 30_000, timeout_s=0.0)
+    assert (none.records, none.late) == ([], True)

@@ -178,6 +178,15 @@ def test_the_traced_rows_make_the_row_again(type_, params):
     assert count >= SEEDS
 
 
+def test_an_alarm_that_is_raised_is_looked_for_from_the_time_on_that_it_names():
+    operator, schemas = opened("hysteresis-alarm", {"column": "x", "raise_at": 1, "clear_at": 0, "for_s": 2})
+    raised = {"alarm": "raised", "x": 2.0, "since": at(7), "lasted": None, "worst": 2.0, "_time": at(9)}
+    came = operator.came_from(traced(raised), schemas)["in"]
+    assert (came.from_ms, came.until_ms) == tuple(round(at(s).timestamp() * 1000) for s in (7, 9))
+    cleared = operator.came_from(traced({**raised, "alarm": "cleared", "lasted": 1.0}), schemas)["in"]
+    assert cleared.from_ms is None
+
+
 @EACH
 def test_rows_that_come_late_make_it_again_or_it_is_said(type_, params):
     count = 0

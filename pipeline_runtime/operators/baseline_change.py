@@ -64,18 +64,18 @@ class BaselineChange(KeyArrays):
     `window_s` before the row's event time. The row's own value does not count. A row that arrives late looks
     back from its own event time.
 
-    The change is null until there are `min_count` values, and when the baseline is 0 or not a number. It is
-    given in percent of the baseline's absolute value. A row without a value gets null and does not count.
+    The change is null until there are `min_count` values, and also if the baseline is 0 or not a number. It
+    is a percentage of the baseline's absolute value. A row without a value gets null and does not count.
 
-    At most 20,000 values are kept for each key. A further row goes to the dead letters until older values
-    have left the window. If there are more values than that, aggregate them first.
+    The element keeps at most 20,000 values for each key. A further row goes to the dead letters until older
+    values have left the window. If you have more values than that, aggregate them first.
 
     Output: the input's columns, `baseline` and `change_percent`.
     """
 
     type = "baseline-change"
     title = "Change against a baseline"
-    summary = "The change in percent against earlier values"
+    summary = "Gives the change in percent against earlier values"
     category = "state"
     icon = "trending-up-down"
     Params = BaselineChangeParams

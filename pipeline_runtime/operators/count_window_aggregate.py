@@ -45,18 +45,18 @@ class CountWindowAggregateParams(Params):
 class CountWindowAggregate(KeyArrays):
     """Aggregates the last `size` events of each key. An event is a row.
 
-    With `every: 1` each event gives a row over the last `size` events (a sliding window). With `every` equal
-    to `size` every `size` events give one row (a tumbling window). No row is emitted before `size` events
-    have arrived, unless `partial` is on. Without `key`, the record's own key is used. A stream without keys
-    has one window. Events are taken in the order in which they arrive, and `first` and `last` are by that
-    order. Otherwise the functions are those of the window aggregate.
+    With `every: 1`, each event gives a row over the last `size` events (a sliding window). With `every` equal
+    to `size`, every `size` events give one row (a tumbling window). The element emits no row before `size`
+    events have arrived, unless `partial` is on. Without `key`, the record's own key counts. A stream without
+    keys has one window. The element takes events in the order in which they arrive, and `first` and `last`
+    follow that order. Otherwise the functions are those of the window aggregate.
 
     Output: the key's column, if there is one, and the aggregates. The event time is that of the last event.
     """
 
     type = "count-window-aggregate"
     title = "Count window aggregate"
-    summary = "Average, minimum, maximum, ... of the last n events"
+    summary = "Computes average, minimum, maximum, ... of the last n events"
     category = "state"
     icon = "list-end"
     Params = CountWindowAggregateParams

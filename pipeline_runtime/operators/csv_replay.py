@@ -162,27 +162,30 @@ class CsvReplayParams(Params):
 class CsvReplay(SourceOperator):
     """Replays a recorded file: a sample (`demo:debs2012`) or one that you uploaded (`upload:<id>`).
 
-    When you upload a file, it is imported once: its columns, their types and the time of each row are found
-    then, and you see and change how it is read. A replay reads the imported table.
+    When you upload a file, Fogline imports it once. The import finds the columns, their types and the time of
+    each row, and you can change how it reads the file. A replay reads the imported table.
 
-    Rows are sent at `rate` rows per second. At a million, the maximum, rows are sent as fast as the node can.
-    Without a rate, rows are sent at the recorded times, and `speed` makes that faster or slower. The file is
-    played once, and then the element ends. `loops` plays it several times, and `loops: 0` for ever. The times
-    of a round follow those of the round before. If all rows have the same time, a round begins every second.
+    The element sends `rate` rows per second. At a million, the maximum, it sends rows as fast as the node
+    can. Without a rate, it sends rows at their recorded times, and `speed` makes that faster or slower. It
+    plays the file once, and then ends. `loops` plays the file several times, and `loops: 0` for ever. The
+    times of a round follow those of the round before. If all rows have the same time, a round begins every
+    second.
 
-    Event time is the recorded time, shifted so that the recording begins at the start of the replay.
-    `restamp: false` keeps it as recorded. In a file without times, event time follows from the rate. If the
-    rate differs from the recorded one, event time runs faster or slower than the clock, because the recorded
-    intervals are kept. The same holds behind a gap in the recording that is longer than `longest_pause_s` of
-    playing: the next row comes after that pause, and its event time keeps its distance.
+    Event time is the recorded time, shifted so that the recording begins at the start of the replay. With
+    `restamp: false` it is the recorded time itself. In a file without times, event time follows from the
+    rate. If the rate differs from the recorded one, event time runs faster or slower than the clock, because
+    the recorded intervals stay the same. If a gap in the recording would take longer than `longest_pause_s`
+    to play, the next row comes after that pause. Its event time keeps its recorded distance, so event time
+    also differs from the clock then.
 
     A cell that the import could not read is null. A row whose time it could not read goes to the dead letters
     with the reason, and so does a row without a value in `key`.
 
-    A row's time and content depend on its index and on the stops before it. So the element can be stopped,
-    moved and restored at any row. A pause stops the recording's clock. After a stop, such as that of its
-    node, the replay sends the rows that were due in the meantime at once. With `catch_up: false` it does so
-    only if they are at most 2 s late, and otherwise goes on as after a pause. No row is left out.
+    A row's time and content depend only on its index and on the stops before it. So the element can be
+    stopped, moved and restored at any row. A pause stops the recording's clock. After another stop, such as
+    that of its node, the element at once sends the rows that were due in the meantime. With `catch_up: false`
+    it does so only if they are at most 2 s late, and otherwise goes on as after a pause. It leaves out no
+    row.
     """
 
     type = "csv-replay"

@@ -80,11 +80,11 @@ class CsvSink(SinkOperator):
     """Writes its input to a CSV file (RFC 4180: lines end in CR LF), which you can download from the
     dashboard.
 
-    Each row is in the file exactly once, whatever happens. A batch is written and synced before it is
-    committed, the file's length is part of the commit, and a start cuts off whatever was not committed. A
-    file keeps the columns with which it began, also when its input gets others in an upgrade. The
-    file belongs to the element's checkpoint, so it moves with the element. Timestamps are ISO 8601 in UTC.
-    Null is an empty cell.
+    Each row is in the file exactly once, whatever happens. The element writes and syncs a batch before the
+    batch is committed. The file's length is part of the commit, and at a start the element cuts off whatever
+    was not committed. A file keeps the columns with which it began, even if its input gets other columns in
+    an upgrade. The file belongs to the element's checkpoint, so it moves with the element. Timestamps are ISO
+    8601 in UTC. Null is an empty cell.
 
     For an Excel whose language writes 1,5, choose the semicolon as the delimiter, the comma as the decimal
     mark, and the mark for UTF-8.

@@ -40,13 +40,14 @@ class DeduplicateParams(Params):
 class Deduplicate(KeyArrays):
     """Passes on the first of several equal rows, and drops the others.
 
-    Two rows of a key are equal if the given columns are. Null equals null. After a row was passed on, its
-    duplicates are dropped if their event time is at most `within_s` later. The next one after that is passed
-    on, and the time starts again. A duplicate that arrives late is dropped, too, as long as the row that was
-    passed on is kept: until a row of the same key arrives whose event time is `within_s` later.
+    Two rows of a key are equal if their given columns are equal. Null equals null. After the element has
+    passed on a row, it drops the row's duplicates whose event time is at most `within_s` later. It passes on
+    the next duplicate after that, and the time starts again. It also drops a duplicate that arrives late, as
+    long as it keeps the row that it passed on: until a row of the same key arrives whose event time is
+    `within_s` later.
 
-    At most 20,000 different rows are kept for each key (a digest of each). A further one goes to the dead
-    letters until older ones have left.
+    The element keeps at most 20,000 different rows for each key (a digest of each). A further row goes to the
+    dead letters until older rows have left.
 
     Output: the input's columns.
     """

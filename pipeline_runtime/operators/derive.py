@@ -32,9 +32,9 @@ class DeriveParams(Params):
 class Derive(TransformOperator):
     """Adds columns that are computed from others, in the listed order. A later column may use an earlier one.
 
-    A column whose name exists already is replaced. What an expression makes of a null, see "Expressions". If
-    an expression cannot be computed for a row (a division by zero, an overflow, a text that is not a number),
-    the row goes to the dead letters with the column's name.
+    A column with a name that exists already replaces the old one. "Expressions" says what an expression makes
+    of a null. If the element cannot compute an expression for a row (a division by zero, an overflow, a text
+    that is not a number), the row goes to the dead letters with the column's name.
     """
 
     type = "derive"

@@ -59,14 +59,14 @@ class Difference(KeyArrays):
     | percent | the difference in percent of the earlier value's magnitude; null if that is 0 |
     | derivative | the difference per second of event time; null if no time has passed |
 
-    A row whose value is null gets null, and later rows are not compared with it. The first rows of a key get
-    null, too. A result that is too large for a number is null. Rows are taken in the order in which they
-    arrive.
+    A row whose value is null gets null, and the element compares no later row with it. The first rows of a
+    key get null, too. A result that is too large for a number is null. The element takes rows in the order in
+    which they arrive.
     """
 
     type = "difference"
     title = "Difference"
-    summary = "The change against an earlier row, also in percent or per second"
+    summary = "Gives the change against an earlier row, also in percent or per second"
     category = "state"
     icon = "diff"
     Params = DifferenceParams

@@ -44,8 +44,8 @@ class EdgeDetection(KeyArrays):
 
     A change to true or to a greater number is a rising edge. A change to false or to a smaller number is a
     falling edge. With a `threshold`, a number is high if it is above the threshold and low otherwise, and
-    only a change from low to high or back is an edge. The first value of a signal is not an edge. Null is
-    ignored: the last value before it counts. Rows are taken in the order in which they arrive.
+    only a change from low to high or back is an edge. The first value of a signal is not an edge. The element
+    ignores null: the last value before it counts. It takes rows in the order in which they arrive.
 
     Output: the key's column, if there is one, `signal` (the column's name), `edge` (rising or falling), and
     the values `before` and `after` (true is 1). The event time is that of the row with the change. If several

@@ -23,10 +23,10 @@ class FilterParams(Params):
 
 
 class Filter(TransformOperator):
-    """Keeps the rows for which the condition is true. A row for which it is false or null is dropped.
+    """Keeps the rows for which the condition is true. Drops a row for which it is false or null.
 
-    The condition is an expression over the input's columns (see "Expressions"). If it cannot be computed for
-    a row (a division by zero, a text that is not a number), the row goes to the dead letters.
+    The condition is an expression over the input's columns (see "Expressions"). If the element cannot compute
+    it for a row (a division by zero, a text that is not a number), the row goes to the dead letters.
     """
 
     type = "filter"

@@ -102,14 +102,14 @@ class FrequencyFilter(KeyArrays):
     the first value had always been there, so that there is no jump at the start. Like all such filters, they
     delay the signal.
 
-    Rows are taken in the order in which they arrive, as if they were `1 / sample_rate_hz` apart, whatever
-    their event time is. So the filter suits signals with an even pace. A row without a value gets null and
-    does not count. A row whose value is too large for the filter goes to the dead letters.
+    The element takes rows in the order in which they arrive, as if they were `1 / sample_rate_hz` apart,
+    whatever their event time is. So the filter suits signals with an even pace. A row without a value gets
+    null and does not count. A row whose value is too large for the filter goes to the dead letters.
     """
 
     type = "frequency-filter"
     title = "Frequency filter"
-    summary = "Low-pass, high-pass or band-pass filter for a signal"
+    summary = "Filters a signal by frequency: low-pass, high-pass or band-pass"
     category = "state"
     icon = "audio-waveform"
     Params = FrequencyFilterParams

@@ -105,9 +105,10 @@ class Generator(SourceOperator):
     two runs with the same parameters give the same values, and the element can be moved and restored at any
     row.
 
-    Event time is when a row is due by the rate. A pause stops the clock. After a stop, such as that of its
-    node, the element sends the rows that were due in the meantime at once. With `catch_up: false` it does so
-    only if they are at most 2 s late, and otherwise goes on as after a pause. No row is left out.
+    Event time is the time at which a row is due by the rate. A pause stops the clock. After another stop,
+    such as that of its node, the element at once sends the rows that were due in the meantime. With
+    `catch_up: false` it does so only if they are at most 2 s late, and otherwise goes on as after a pause. It
+    leaves out no row.
     """
 
     type = "generator"

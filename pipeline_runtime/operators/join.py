@@ -81,12 +81,12 @@ class Join(BatchProcessor):
     """Pairs each row of `left` with each row of `right` that has the same key and whose event time is at most
     `within_s` away.
 
-    A pair is emitted as soon as both rows are there. A row without a partner is dropped when no partner can
-    arrive any more. A row whose key is null has no partner. A row goes to the dead letters if its event time
-    is more than `delay_s` before that of an earlier row of its stream, or if it has no event time.
+    The element emits a pair as soon as both rows are there. It drops a row without a partner when no partner
+    can arrive any more. A row whose key is null has no partner. A row goes to the dead letters if its event
+    time is more than `delay_s` before that of an earlier row of its stream, or if it has no event time.
 
-    A row is kept until the other stream's event time is `within_s` + `delay_s` past it. So if one stream
-    stops, the rows of the other one wait.
+    The element keeps a row until the other stream's event time is `within_s` + `delay_s` past it. So if one
+    stream stops, the rows of the other one wait.
 
     Output: the left columns, then the right columns without the right key. A right column whose name is taken
     gets `right_prefix`. The event time is the later one of the two.

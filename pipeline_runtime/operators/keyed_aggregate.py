@@ -42,7 +42,8 @@ class KeyedAggregateParams(Params):
 class KeyedAggregate(BatchProcessor):
     """Keeps running aggregates of all rows so far for each key, and emits them when rows of the key come.
 
-    A key gives one row for all its rows in a batch. The functions are those of the window aggregate.
+    In each batch, a key gives one output row for all its rows. The functions are those of the window
+    aggregate.
 
     Output: the keys and the aggregates. The event time is that of the key's newest row.
 
@@ -52,7 +53,7 @@ class KeyedAggregate(BatchProcessor):
 
     type = "keyed-aggregate"
     title = "Keyed aggregate"
-    summary = "Running count, sum, average, ... for each key"
+    summary = "Keeps a running count, sum, average, ... for each key"
     category = "state"
     icon = "sigma"
     Params = KeyedAggregateParams

@@ -47,9 +47,9 @@ class LastValues(KeyArrays):
     one is the row's own. In this way a model gets a window of a signal: its input takes `columns: [v0]` with
     a `count` equal to `size`.
 
-    The first row comes out when the first window is complete. With `every` only every so many rows come out:
-    with `every: 32` and 64 values, half of each window is new. A row whose value is null is ignored. Rows are
-    taken in the order in which they arrive, whatever their event time is.
+    The first row comes out when the first window is complete. With `every`, only every so many rows come out:
+    with `every: 32` and 64 values, half of each window is new. The element ignores a row whose value is null.
+    It takes rows in the order in which they arrive, whatever their event time is.
     """
 
     type = "last-values"

@@ -54,9 +54,9 @@ class LiveChartParams(Params):
 class LiveChart(ViewOperator):
     """Shows columns of numbers over event time, live, in the dashboard. It does not run on a node.
 
-    `marks` are columns of true and false. Each row where one is true has a mark at the top of the chart, and
-    a line goes down from the first mark of a series. There can be five such columns, the most serious first,
-    which is red. A click on a name above the chart hides its curve or its marks.
+    `marks` are columns of true and false. Each row in which such a column is true has a mark at the top of
+    the chart, and a line goes down from the first mark of a series. There can be five such columns, the most
+    serious one first, which is red. A click on a name above the chart hides its curve or its marks.
     """
 
     type = "live-chart"

@@ -20,8 +20,8 @@ class Merge(TransformOperator):
     """Gives the rows of up to four streams as one stream, for example those of several machines, rooms or
     sites.
 
-    To merge more streams, merge merged streams. A single stream is passed on as it is, so that streams can be
-    added and removed while the element runs.
+    To merge more streams, merge merged streams. The element passes on a single stream as it is, so you can
+    add and remove streams while it runs.
 
     All streams have the same columns, in any order, and the same key. The rows of one stream stay in their
     order. The order of rows of different streams depends on when they arrive. A window after a merge does not

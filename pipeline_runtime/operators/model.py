@@ -143,9 +143,9 @@ class Model(TransformOperator):
     `outputs` names the new columns. If an output has several values per row, such as the probability of each
     class, `index` says which one to take.
 
-    The model sees one row at a time. So its answer depends on nothing but the row: not on the batch in which
-    the row arrives, and not on the node, except for last digits on different kinds of processor. A small
-    model takes about 10 µs per row.
+    The model sees one row at a time. So its answer depends only on the row: not on the batch in which the row
+    arrives, and not on the node, except for last digits on different kinds of processor. A small model takes
+    about 10 µs per row.
 
     A row goes to the dead letters with the reason if one of the columns has no value or one that is not
     finite, if the model fails, or if its answer is not a finite number.

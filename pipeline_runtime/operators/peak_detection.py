@@ -42,9 +42,9 @@ class PeakDetection(KeyColumns):
     """Emits the peaks of a signal, for each key. A peak is a value of at least `height` that is higher than
     the nearest different values before and after it. If the top is flat, its first value is the peak.
 
-    If peaks are at most `distance_s` apart, only the highest counts, and the first of equal ones. So a peak
-    is reported when more than `distance_s` have passed after it. Its event time is that of the peak itself.
-    Rows are taken in the order in which they arrive. Null is ignored.
+    If peaks are at most `distance_s` apart, only the highest counts, and the first of equal ones. So the
+    element reports a peak when more than `distance_s` have passed after it. The event time is that of the
+    peak itself. The element takes rows in the order in which they arrive, and ignores null.
 
     Output: the key's column, if there is one, the column (the peak's height), `since_last_s` (the time since
     the last reported peak, such as from heartbeat to heartbeat), and the columns of `also` with their values

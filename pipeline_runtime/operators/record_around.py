@@ -17,14 +17,14 @@ class RecordAround(Recorder):
     after it, both included. If the events are in another stream, use *Record around events of another
     stream*.
 
-    A row is an event if its column `event` is true. Recordings that overlap become one, so that no row
-    appears twice. The rows from before the event are emitted with it and keep their event time. Those after
-    it are emitted as they arrive. Only a row's own event time decides. So a row that arrives late is recorded
-    if it belongs to a recording that ended at most `before_s` ago. Otherwise it waits for the next event, or
-    is dropped if it is more than `before_s` old.
+    A row is an event if its column `event` is true. Recordings that overlap become one, so no row appears
+    twice. The element emits the rows from before the event together with the event, and they keep their event
+    time. It emits later rows as they arrive. Only a row's own event time decides. So the element records a
+    row that arrives late if the row belongs to a recording that ended at most `before_s` ago. Otherwise the
+    row waits for the next event, or is dropped if it is more than `before_s` old.
 
-    At most 20,000 rows wait for each key, none longer than `before_s`. A further row goes to the dead letters
-    until older ones have left.
+    At most 20,000 rows wait for each key, and none longer than `before_s`. A further row goes to the dead
+    letters until older rows have left.
 
     Output: the input's columns, `recording` (1, 2, … for each key) and `offset_s`, the time from the
     recording's first event, which is negative before it.

@@ -20,13 +20,13 @@ class RecordAroundEvents(Recorder):
 
     Each row of `events` says how far that stream is: a row of `in` waits until `events` is `before_s` past
     it. So connect a stream that has the column `event` in every row, such as a window aggregate with a
-    derived column, and not one from which a filter has removed the rows without an event. It makes no
-    difference to the recording which of the two streams comes first, or whether one stops for some time.
+    derived column. Do not connect a stream from which a filter has removed the rows without an event. The
+    recording is the same whichever of the two streams comes first, and even if one stops for some time.
 
-    At most 20,000 rows wait for each key. A further row goes to the dead letters until older ones have left.
-    At 100 rows per second that happens when `events` is 200 s behind. At most 1,000 recordings of a key are
-    open at once. An event that would begin a further one goes to the dead letters. Both streams need the
-    column `key`. If `key` is empty, `events` needs the column that is the key of `in`.
+    At most 20,000 rows wait for each key. A further row goes to the dead letters until older rows have left.
+    At 100 rows per second, that happens when `events` is 200 s behind. At most 1,000 recordings of a key are
+    open at once. An event that would begin another one goes to the dead letters. Both streams need the column
+    `key`. If `key` is empty, `events` needs the column that is the key of `in`.
 
     Output: the columns of `in`, `recording` (1, 2, … for each key) and `offset_s`, the time from the
     recording's first event, which is negative before it.

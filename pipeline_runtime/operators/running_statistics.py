@@ -57,13 +57,13 @@ class RunningStatisticsParams(Params):
 class RunningStatistics(KeyArrays):
     """Gives the count, mean, standard deviation, minimum and maximum of a column, for each key.
 
-    With `every_s` a report is due at each full multiple of that time since 1970 (UTC). It is emitted with the
-    first row of its key at that time or later, and covers the rows before that one. So the last values of a
-    key that falls silent are reported when its next row arrives, and there are no reports for times without
-    rows. With `every_s: 0` each row gives a report.
+    With `every_s`, a report is due at each full multiple of that time since 1970 (UTC). The element emits the
+    report with the first row of the key at that time or later, and the report covers the rows before that
+    one. So if a key falls silent, the report of its last values comes with its next row. There are no reports
+    for times without rows. With `every_s: 0`, each row gives a report.
 
-    Rows are taken one by one in the order in which they arrive (Welford's method), so the result does not
-    depend on batches. Null values are ignored. A mean or deviation that is too large for a number is null.
+    The element takes rows one by one in the order in which they arrive (Welford's method), so the result does
+    not depend on batches. It ignores null values. A mean or deviation that is too large for a number is null.
     The deviation is that of a sample (n - 1), and null for a single value.
 
     Output: the key's column, if there is one, `count`, `mean`, `stddev`, `minimum` and `maximum`. The event
@@ -72,7 +72,7 @@ class RunningStatistics(KeyArrays):
 
     type = "running-statistics"
     title = "Running statistics"
-    summary = "Count, mean, deviation, minimum and maximum for each key"
+    summary = "Gives count, mean, deviation, minimum and maximum for each key"
     category = "state"
     icon = "chart-spline"
     Params = RunningStatisticsParams

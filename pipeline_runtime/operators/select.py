@@ -39,9 +39,9 @@ class SelectParams(Params):
 
 
 class Select(TransformOperator):
-    """Keeps the listed columns, in that order, and renames those with `as`. All others are dropped.
+    """Keeps the listed columns, in that order, and renames those with `as`. Drops all others.
 
-    The stream's key stays the same if its column is kept, also under another name. Otherwise the stream has
+    The stream's key stays the same if you keep its column, even under another name. Otherwise the stream has
     no key, unless `key` makes another column the key.
     """
 

@@ -43,13 +43,13 @@ class SilenceAlarmParams(Params):
 class SilenceAlarm(BatchProcessor):
     """Raises an alarm when no row has come for `for_s`, and clears it with the next row.
 
-    It uses the time at which rows arrive here, not their event time, since a source that is silent has
-    no event time. Time in which the element does not run does not count: after a pause or a restoration it
-    first reads what has come meanwhile. It looks ten times in `for_s`, but not more than once a second and
-    not less than every 5 s. An alarm may be late by so much.
+    The element uses the time at which rows arrive here, not their event time, because a silent source has no
+    event time. Time in which the element does not run does not count: after a pause or a restoration, the
+    element first reads the rows that have come meanwhile. It looks ten times in `for_s`, but not more than
+    once a second and not less than every 5 s. So an alarm may be late by one such interval.
 
-    Without `key`, it waits for rows from its start on, also for the first one. With `key`, it waits for those
-    values that have come before. A recording that has ended is not silent.
+    Without `key`, the element waits for rows from its start on, and so also for the first row. With `key`, it
+    waits for rows of the keys that have come before. A recording that has ended is not silent.
 
     Output: the key's column, if there is one, `alarm` (raised or cleared), `since` (when the last row before
     had come) and `silent_s` (for how many seconds none had come while the element ran). The event time is
@@ -58,7 +58,7 @@ class SilenceAlarm(BatchProcessor):
 
     type = "silence-alarm"
     title = "Silence alarm"
-    summary = "Raises an alarm when nothing comes any more"
+    summary = "Raises an alarm when no row has come for some time"
     category = "alert"
     icon = "hourglass"
     Params = SilenceAlarmParams

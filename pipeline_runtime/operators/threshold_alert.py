@@ -78,11 +78,11 @@ class ThresholdAlertParams(Params):
 class ThresholdAlert(TransformOperator):
     """Emits an alert for each value that is beyond a limit.
 
-    Each listed column is compared with `limit` in each row. Each value beyond it gives an output row, which
-    has the input's columns and `alert_column`, `alert_value`, `alert_limit`, `alert_severity` and
-    `alert_message`. In the message, numbers that are no integers are rounded to two decimals. Null is never
-    beyond a limit. Every row counts: a value that stays beyond its limit gives an alert with each row. To get
-    fewer alerts, aggregate over a window first.
+    The element compares each listed column with `limit` in each row. Each value beyond the limit gives an
+    output row, which has the input's columns and `alert_column`, `alert_value`, `alert_limit`,
+    `alert_severity` and `alert_message`. The message rounds numbers that are no integers to two decimals.
+    Null is never beyond a limit. Every row counts: a value that stays beyond its limit gives an alert with
+    each row. To get fewer alerts, aggregate over a window first.
     """
 
     type = "threshold-alert"

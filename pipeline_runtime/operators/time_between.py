@@ -77,10 +77,10 @@ class TimeBetween(KeySegments):
     """Pairs each event with the next one that answers it, and gives the time between them.
 
     An event is a row whose `column` is `first` or `second` (as text; true and false are the words `true` and
-    `false`). Of other rows only the event time counts. The events of a key are taken in the order of their
-    event time. Each is taken when a row of the key arrives whose time is `delay_s` later, so a row that is
-    less late than that is taken in its order. A `first` waits for its answer, and the next `second` within
-    `within_s` answers it. Events without a partner are reported, too:
+    `false`). Of other rows, only the event time counts. The element takes the events of a key in the order of
+    their event time: it takes an event when a row of the key arrives whose time is `delay_s` later. So an
+    event that comes less than `delay_s` late still keeps its place. A `first` waits for its answer: the next
+    `second` within `within_s`. The element also reports events without a partner:
 
     | outcome | |
     |---|---|
@@ -90,8 +90,9 @@ class TimeBetween(KeySegments):
     | duplicate | the same event again within `debounce_s`; it changes nothing |
     | late | it arrived more than `delay_s` late, after a later one was taken; it changes nothing |
 
-    A row whose clock is far ahead makes all following rows late, as in a window aggregate. If a key falls
-    silent, its last events stay. At most 20,000 events of a key wait. A further one goes to the dead letters.
+    A row from a clock that is far ahead makes all following rows late, as in a window aggregate. If a key
+    falls silent, its last events stay. At most 20,000 events of a key wait. A further event goes to the dead
+    letters.
 
     Output: the key's column, if there is one, `outcome`, `event` (the value of the event; for a pair that of
     the second), `interval_s`, `first_at` and `second_at`. The event time is that of the event; for a pair

@@ -82,9 +82,9 @@ class Trend(KeyArrays):
 
     The values are those that have arrived already and whose event time is at most `window_s` before that of
     the row. So a row that arrives late looks back from its own event time. A row without a value gives no
-    output row, and neither does a line that is too steep for a number. At most 20,000 values are kept for
-    each key. A further row goes to the dead letters until older values have left the window. If there are
-    more values than that, aggregate them first.
+    output row, and neither does a line that is too steep for a number. The element keeps at most 20,000
+    values for each key. A further row goes to the dead letters until older values have left the window. If
+    you have more values than that, aggregate them first.
 
     Output: the key's column, if there is one, the column itself, and these.
     """

@@ -175,16 +175,18 @@ def _round_slide(size_s: float, least_s: float) -> float:
 class WindowAggregate(BatchProcessor):
     """Aggregates the rows of each window of event time, separately for each value of `keys`.
 
-    A window is emitted once, when it is complete: when a row of any key arrives whose time is `delay_s` past
-    the window's end, or when the source has ended. A row goes to the dead letters if all its windows are
-    complete when it arrives, or if it has no event time. A window without rows gives no output row. Windows
-    follow one another, or overlap if `slide_s` is shorter than `size_s`. A window that begins much more often
-    than it is long is refused, since it costs too much. The message says what is possible.
+    The element emits a window once, when it is complete: when a row of any key arrives whose time is
+    `delay_s` past the window's end, or when the source has ended. A row goes to the dead letters if all its
+    windows are complete when it arrives, or if it has no event time. A window without rows gives no output
+    row. Windows follow one another, or overlap if `slide_s` is shorter than `size_s`. Fogline refuses windows
+    that begin much more often than they are long, because they cost too much. The message says what is
+    possible.
 
-    Windows begin at full multiples of `slide_s` since 1970 (UTC), `offset_s` later if that is set: a window
-    of 28800 s with 21600 is a shift from 06:00, 14:00 or 22:00. With a `zone` they begin when its clocks
-    show that time, so a local day has 23 or 25 hours when the clocks are changed. A week begins on a
-    Thursday, as 1970 did; with an `offset_s` of 345600 it begins on a Monday.
+    Windows begin at full multiples of `slide_s` since 1970 (UTC), or `offset_s` later if that is set. For
+    example, windows of 28800 s with an offset of 21600 are shifts from 06:00, 14:00 and 22:00. With a `zone`,
+    windows begin when the clocks of that zone show these times, so a local day has 23 or 25 hours when the
+    clocks change. A week begins on a Thursday, as 1970 did; with an `offset_s` of 345600 it begins on a
+    Monday.
 
     | function | |
     |---|---|
@@ -202,7 +204,7 @@ class WindowAggregate(BatchProcessor):
 
     type = "window-aggregate"
     title = "Window aggregate"
-    summary = "Average, minimum, maximum, ... of each window of time"
+    summary = "Computes average, minimum, maximum, ... of each window of time"
     category = "state"
     icon = "chart-column"
     Params = WindowAggregateParams

@@ -13,11 +13,9 @@ from paho.mqtt.client import MQTTMessageInfo
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from pipeline_runtime.connectors.mqtt_session import LOOK_S, Session, Will
+from pipeline_runtime.connectors.mqtt_session import CONFIRMED_S, LOOK_S, Session, Will
 from pipeline_runtime.connectors.sdk import CONNECT_S, Batch, ConnectorError, Deliverer, Place, Refused
 from pipeline_runtime.operators.mqtt import MqttConnection, MqttOutParams, topic_of
-
-CONFIRMED_S = 8.0
 
 
 class MqttDeliverer(Deliverer[MqttOutParams, MqttConnection]):

@@ -13,6 +13,7 @@ from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from pipeline_runtime.connectors.in_words import in_words
@@ -26,6 +27,9 @@ AT_ONCE = 100
 """How many messages may be under way without an answer."""
 LOOK_S = 0.2
 """How often a thread looks whether the connection was lost."""
+CONFIRMED_S = 8.0
+"""How long the broker may take to confirm what it was sent."""
+_WITH_WILL = "Disconnect with will message"
 _AUTHORITY_CODES = (0x86, 0x87)
 
 
@@ -79,10 +83,11 @@ class Session:
         self.client.max_queued_messages = 0
         if connection.user is not None:
             self.client.username_pw_set(connection.user, connection.password)
+        self._will = will
         if will is not None:
             self.client.will_set(will.topic, will.payload, qos=1, retain=will.retain)
         self._answered, self.lost = threading.Event(), threading.Event()
-        self._subscribed = threading.Event()
+        self._subscribed, self._confirmed = threading.Event(), threading.Event()
         self._reason: Any = None
         self._granted: Sequence[Any] = ()
         self.session_present = False
@@ -95,6 +100,7 @@ class Session:
         self.client.on_connect = self._on_connect
         self.client.on_disconnect = self._on_disconnect
         self.client.on_subscribe = self._on_subscribe
+        self.client.on_unsubscribe = lambda *_: self._confirmed.set()
 
     @property
     def where(self) -> str:
@@ -169,10 +175,28 @@ class Session:
         why = f" ({self.why})" if self.why else ""
         return ConnectorError(f"The connection to {self._connection.where} was lost{why}.")
 
-    def close(self) -> None:
-        """Says goodbye if it is connected."""
+    def confirm(self, filter_: str) -> None:
+        """Returns when the broker has read all that was sent before: it answers the packets of a connection
+        in their order. `filter_`: one that this client has not subscribed to. Raises ConnectorError."""
+        self._confirmed.clear()
+        self.client.unsubscribe(filter_)
+        until_s = monotonic() + CONFIRMED_S
+        while not self._confirmed.wait(LOOK_S):
+            self.check()
+            if monotonic() > until_s:
+                raise ConnectorError(f"{self.where} has not answered within {CONFIRMED_S:.0f} s.")
+
+    def close(self, *, with_will: bool = False) -> None:
+        """Says goodbye if it is connected. `with_will`: the last will is published all the same."""
         with suppress(Exception):
-            self.client.disconnect()
+            if with_will and self._is_5:
+                self.client.disconnect(ReasonCode(PacketTypes.DISCONNECT, _WITH_WILL))
+            elif with_will and self._will is not None and not self.lost.is_set():
+                # This version cannot ask for it. The library sends both in this order.
+                self.client.publish(self._will.topic, self._will.payload, 1, self._will.retain)
+                self.client.disconnect()
+            else:
+                self.client.disconnect()
         with suppress(Exception):
             self.client.loop_stop()
 

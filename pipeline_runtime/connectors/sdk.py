@@ -280,7 +280,8 @@ class Deliverer(ABC, Generic[P, C]):
         self.goes_on: Callable[[], None] = lambda: None
         """Call it whenever the system has answered, if a batch takes many answers."""
         self.notes: Notes
-        """Fogline's own record, from before `open` on: asked only if the system has lost the position."""
+        """Fogline's own record, from before `open` on. A deliverer whose system keeps the position asks it
+        only if the system has lost that. Another one may keep a mark there."""
         self.mark: Mapping[str, str] = {}
         """What is noted beside each position."""
 

@@ -27,7 +27,7 @@ METRICS_MAX = 20_000
 """With those in templates."""
 NAME_MAX = 2_000
 DEPTH_MAX = 8
-_SEQS = 256
+SEQS = 256
 """Messages of an edge node are numbered from 0 to 255, and then from 0 again."""
 _REPEATED_MAX = 8
 """A message that comes again is so few messages old: it comes twice at once where two filters find it."""
@@ -36,8 +36,8 @@ _OF_DEVICE = frozenset({"DBIRTH", "DDATA", "DDEATH"})
 _NO_DATA = frozenset({"NCMD", "DCMD", "STATE"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-# From the specification (https://sparkplug.eclipse.org), sparkplug_b.proto: the fields that say values. All
-# others, such as properties, are skipped.
+# From the specification (https://sparkplug.eclipse.org), sparkplug_b.proto: the fields that say values, and
+# the texts of properties. All others are skipped.
 _VALUE = {"int_value": "uint32", "long_value": "uint64", "float_value": "float", "double_value": "double"}
 _VALUE |= {"boolean_value": "bool", "string_value": "string"}
 _FORMAT: dict[str, dict[str, tuple[int, str]]] = {
@@ -49,6 +49,7 @@ _FORMAT: dict[str, dict[str, tuple[int, str]]] = {
         "datatype": (4, "uint32"),
         "is_historical": (5, "bool"),
         "is_null": (7, "bool"),
+        "properties": (9, "PropertySet"),
         **{name: (number, type_) for number, (name, type_) in enumerate(_VALUE.items(), 10)},
         "bytes_value": (16, "bytes"),
         "dataset_value": (17, "DataSet"),
@@ -57,9 +58,11 @@ _FORMAT: dict[str, dict[str, tuple[int, str]]] = {
     "DataSet": {"columns": (2, "*string"), "types": (3, "*uint32"), "rows": (4, "*Row")},
     "Row": {"elements": (1, "*Cell")},
     "Cell": {name: (number, type_) for number, (name, type_) in enumerate(_VALUE.items(), 1)},
+    "PropertySet": {"keys": (1, "*string"), "values": (2, "*Property")},
+    "Property": {"type": (1, "uint32"), "string_value": (8, "string")},
     "Template": {"metrics": (2, "*Metric")},
 }
-_INT8, _INT64, _BOOLEAN, _DATETIME = 1, 4, 11, 13
+_INT8, _INT64, BOOLEAN, _DATETIME = 1, 4, 11, 13
 _BOOLEANS, _TEXTS, _DATETIMES = 32, 33, 34
 _ARRAYS = dict(zip(range(22, 32), "bhiqBHIQfd", strict=True)) | {_DATETIMES: "q"}
 """The types of arrays, and their items as `struct` names them."""
@@ -140,14 +143,14 @@ def missed_before(last: int | None, seq: int) -> int | None:
     came before, and comes again. `last` is None before the first."""
     if last is None:
         return 0
-    ahead = (seq - last) % _SEQS
-    return ahead - 1 if 0 < ahead < _SEQS - _REPEATED_MAX else None
+    ahead = (seq - last) % SEQS
+    return ahead - 1 if 0 < ahead < SEQS - _REPEATED_MAX else None
 
 
 def rebirth_command(now_ms: int) -> bytes:
     """Returns the payload that asks an edge node to send its births again."""
     payload = new_payload(timestamp=now_ms)
-    payload.metrics.add(name=REBIRTH, timestamp=now_ms, datatype=_BOOLEAN, boolean_value=True)
+    payload.metrics.add(name=REBIRTH, timestamp=now_ms, datatype=BOOLEAN, boolean_value=True)
     made: bytes = payload.SerializeToString()
     return made
 
@@ -260,7 +263,7 @@ def _whole(found: int, type_: int) -> Any:
         bits = 8 << (type_ - _INT8)
         found &= (1 << bits) - 1
         return found - (1 << bits) if found >> (bits - 1) else found
-    return bool(found) if type_ == _BOOLEAN else found
+    return bool(found) if type_ == BOOLEAN else found
 
 
 def _moment(ms: int) -> datetime:

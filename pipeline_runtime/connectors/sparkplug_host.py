@@ -1,4 +1,4 @@
-"""A host application of Sparkplug 3.0: tells edge nodes by a retained message whether it is online."""
+"""Host applications of Sparkplug 3.0, which tell edge nodes by a retained message whether they are online."""
 
 from __future__ import annotations
 
@@ -96,6 +96,31 @@ class Host:
     def _confirmed(self, _: Any, __: Any, ___: int, reason: Any, ____: Any) -> None:
         if reason is not None and reason.is_failure:
             self._refused = str(reason)
+
+
+class PrimaryHost:
+    """The host application that an edge node waits for, as its broker tells of it."""
+
+    def __init__(self, host_id: str) -> None:
+        self.topic = state_topic(host_id)
+        self.online = threading.Event()
+        self._at_ms = 0
+
+    def forget(self) -> None:
+        """A new connection begins: its broker says the state again."""
+        self.online.clear()
+        self._at_ms = 0
+
+    def take(self, payload: bytes) -> None:
+        """Takes a state. One with an earlier time than the state before it comes late, and counts no more."""
+        found = state_of(payload)
+        if found is None or found[1] < self._at_ms:
+            return
+        is_online, self._at_ms = found
+        if is_online:
+            self.online.set()
+        else:
+            self.online.clear()
 
 
 def _wait_for(session: Session, info: Any, timeout_s: float) -> None:

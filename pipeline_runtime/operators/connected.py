@@ -68,8 +68,9 @@ class ConnectorSink(ConnectedOperator):
     category = "sinks"
     outputs = ()
     other_columns = "any"
-    # Whether Fogline notes for itself how far rows were delivered, so that a system that keeps the position
-    # cannot lose it without a word (connectors.sdk.Deliverer.noted).
+    # Whether Fogline keeps a record of its own for the deliverer (connectors.sdk.Deliverer.notes): of how far
+    # rows were delivered, so that a system that keeps the position cannot lose it without a word, or of a
+    # mark.
     noted: ClassVar[bool] = False
     delivery_why = "After a failure or a move, the last rows may be sent again."
 

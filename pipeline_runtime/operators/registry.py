@@ -64,6 +64,7 @@ BUILT_IN = {
     "other-kafka-out": "other_kafka:OtherKafkaOut",
     "modbus-out": "modbus:ModbusOut",
     "mqtt-out": "mqtt:MqttOut",
+    "sparkplug-out": "sparkplug:SparkplugOut",
     "http-out": "http:HttpOut",
     "postgresql-out": "postgresql:PostgresqlOut",
     "opcua-out": "opcua:OpcUaOut",

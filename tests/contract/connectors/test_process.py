@@ -16,15 +16,19 @@ from pipeline_runtime.connectors.config import ConnectorConfig, Order, name_of
 from pipeline_runtime.connectors.kafka_ends import StreamRows
 from pipeline_runtime.connectors.polls import missed_in
 from pipeline_runtime.connectors.sdk import ConnectorError, Noted, Record
+from pipeline_runtime.connectors.sparkplug import parsed
 from pipeline_runtime.connectors.spool import Spool
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.connectors import ConnectorStatus
+from pipeline_runtime.model.ids import position_topic
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.modbus import ModbusIn
 from pipeline_runtime.operators.mqtt import MqttIn, MqttOut
+from pipeline_runtime.operators.sparkplug import SparkplugOut
 from tests.brokers import Broker
 from tests.waiting import wait_until
 from workers.node.connector_process import ConnectorProcess
@@ -210,6 +214,29 @@ def test_rows_go_out_each_once_over_a_restart_and_odd_ones_are_dead_letters(
     [letter] = [json.loads(each.value) for each in peek(KafkaSettings(kafka), asked.dead_letters, 10)]
     assert (letter["raw"], letter["element"]) == ('{"n": null}', "e")
     assert "its n is empty" in letter["reason"]
+
+
+def test_the_connections_of_an_edge_node_are_numbered_over_a_restart(
+    kafka: str, broker: Broker, tmp_path: Path
+) -> None:
+    asked = config("out", kafka, broker, tmp_path / "spool", SparkplugOut, group="plant", node="n")
+    rows = StreamSchema(fields=(Field(name="n", type=FieldType.INTEGER),))
+    asked = asked.model_copy(update={"rows": rows})
+    ensure_topics(KafkaSettings(kafka), [Topic(position_topic(asked.deployment, "e"), "position")])
+    heard: list[Any] = []
+    client = broker.client(
+        lambda topic, payload: heard.append((topic.split("/")[2], parsed(payload))), "spBv1.0/plant/+/n"
+    )
+    for number in range(2):
+        running = Running(asked)
+        wait_until(lambda: [kind for kind, _ in heard][-1:] == ["NBIRTH"], "a birth")
+        running.stop()
+        wait_until(lambda: [kind for kind, _ in heard][-1:] == ["NDEATH"], "a death")
+        numbers = [
+            each.long_value for _, payload in heard[-2:] for each in payload.metrics if each.name == "bdSeq"
+        ]
+        assert numbers == [number, number]
+    client.disconnect()
 
 
 def test_rows_that_kafka_deletes_before_a_deliverer_are_counted_and_the_others_are_read(kafka: str) -> None:

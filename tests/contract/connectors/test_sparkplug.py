@@ -108,6 +108,10 @@ class States:
         self.all: list[tuple[bool, int]] = []
         self._client = broker.client(lambda _, payload: self._take(payload), self._topic)
 
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
     def _take(self, payload: bytes) -> None:
         told = json.loads(payload)
         self.all.append((told["online"], told["timestamp"]))
@@ -142,6 +146,8 @@ def test_a_host_application_says_that_it_is_online_and_its_last_will_that_it_is_
     states.comes(lambda all_: not all_[-1][0])
     late = States(broker, "plant host")
     late.comes(lambda all_: all_ == states.all[-1:])
+    states.close()
+    late.close()
 
 
 def test_a_host_that_may_not_write_its_state_says_so(tmp_path: Path) -> None:

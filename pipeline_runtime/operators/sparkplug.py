@@ -1,0 +1,119 @@
+"""Sink: rows as metrics of an edge node of Sparkplug B."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline_runtime.model.schema import COLUMNS_MAX, FieldType, StreamSchema
+from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
+from pipeline_runtime.operators.connected import ConnectorSink
+from pipeline_runtime.operators.connections import connection_field
+from pipeline_runtime.operators.mqtt import MqttConnection, SparkplugId
+from pipeline_runtime.operators.sdk import Params
+
+BD_SEQ = "bdSeq"
+NODE_CONTROL = "Node Control/"
+"""How the names of metrics begin by which an edge node is controlled."""
+
+
+class MetricColumn(BaseModel):
+    """A column that is sent, and the name of its metric."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    column: ColumnName
+    metric: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=500,
+        description="the metric's name, with / between folders: Motor/Speed; empty: that of the column",
+    )
+
+
+@dataclass(frozen=True)
+class EdgeMetric:
+    """A metric of the edge node. Its place among all of them is its alias, from 1."""
+
+    column: str
+    name: str
+    type: FieldType
+    unit: str | None = None
+
+
+class SparkplugOutParams(Params):
+    connection: str = connection_field("mqtt")
+    group: SparkplugId = Field(title="Group id", description="the group that the edge node belongs to")
+    node: SparkplugId = Field(
+        title="Edge node id", description="the name of this edge node; no other one of its group has it"
+    )
+    metrics: tuple[MetricColumn, ...] = Field(
+        default=(), max_length=COLUMNS_MAX, description="the columns to send; empty: all, by their names"
+    )
+    host_id: SparkplugId | None = Field(
+        default=None,
+        title="Primary host id",
+        description="rows wait while this host application is not online; empty: they wait for the broker"
+        " alone",
+    )
+
+    def metrics_of(self, schema: StreamSchema) -> tuple[EdgeMetric, ...]:
+        """Returns the metrics of rows with this schema. Columns that it lacks are left out."""
+        named = self.metrics or tuple(MetricColumn(column=each.name) for each in schema.fields)
+        return tuple(
+            EdgeMetric(field.name, each.metric or field.name, field.type, field.unit)
+            for each in named
+            if (field := schema.field(each.column)) is not None
+        )
+
+
+class SparkplugOut(ConnectorSink):
+    """Sends rows as an edge node of Sparkplug B (version 3.0 of its specification), **at least once** up to
+    the broker.
+
+    Each column is a metric: a whole number is an `Int64`, a number a `Double`, text a `String`, true or false
+    a `Boolean`, and a time a `DateTime`. A birth (`NBIRTH`) says the names, types, aliases, units (`engUnit`)
+    and last values of all metrics. Then each row is a message (`NDATA`) with the aliases and the row's event
+    time; an empty value is sent as null. A row that is older than a row before it is sent as historical. The
+    last will (`NDEATH`) tells hosts that the element is away. The element sends the birth again when a host
+    asks for it (`Node Control/Rebirth`), and no more often than once a second.
+
+    Sparkplug sends data with QoS 0, which no broker confirms. So the element asks the broker behind each
+    batch for an answer to another packet: a broker answers in order. What the broker passes on to a host that
+    is away is lost there. With a *primary host* rows wait in the element's own stream, which holds 1 GiB,
+    until that host says that it is online. After a loss of the connection, a move or a restoration, some of
+    the last rows come again.
+
+    A time before 1970, a text that cannot be sent, and a row that is too large for the broker go to the dead
+    letters.
+    """
+
+    type = "sparkplug-out"
+    title = "Sparkplug out"
+    summary = "Sends rows as an edge node of Sparkplug B, at least once"
+    icon = "radio-tower"
+    Params = SparkplugOutParams
+    connector = "pipeline_runtime.connectors.sparkplug_out:SparkplugDeliverer"
+    connection = MqttConnection
+    noted = True
+    example = {"connection": "plant-broker", "group": "plant", "node": "fogline-1"}
+
+    params: SparkplugOutParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            for number, each in enumerate(self.params.metrics):
+                check.column(schema, each.column, f"params.metrics[{number}].column")
+            known: dict[str, str] = {}
+            for number, metric in enumerate(self.params.metrics_of(schema)):
+                place = f"params.metrics[{number}].metric" if self.params.metrics else "params.metrics"
+                name = metric.name.casefold()
+                if name == BD_SEQ.casefold() or name.startswith(NODE_CONTROL.casefold()):
+                    check.fail(place, f'"{metric.name}" is a name that Sparkplug keeps for itself')
+                elif name in known:
+                    check.fail(place, f'"{metric.name}" and "{known[name]}" are one name for many hosts')
+                known[name] = metric.name
+        return schema

@@ -1,1 +1,1 @@
-"""One running copy of a group on a node: its gate, its query, its sink, its role."""
+"""Runs one copy of a group on a node (a replica): its gate, its query, its sink, its role."""

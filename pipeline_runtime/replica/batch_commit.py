@@ -1,8 +1,10 @@
 """Settles a batch that has been processed: the owner commits it, a follower checks it.
 
-1. A successor that runs a batch which the owner has only announced waits for the COMMIT.
-2. Follower: the journal has this seq already. Check that it says the same, and put nothing out.
-3. Owner: outputs, dead letters and COMMIT in one transaction; with the last batch also the RELEASE.
+1. If the owner has only announced a batch, a successor that runs it waits for the COMMIT.
+2. A follower finds the batch's seq in the journal. It checks that the journal says the same, and writes
+   nothing.
+3. The owner writes outputs, dead letters and COMMIT in one transaction, and with the last batch also the
+   RELEASE.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class BatchCommit:
         node: str,
         limits: Callable[[str], TopicLimits],
     ) -> None:
-        """`over`: the run is to end, so a batch that waits for its COMMIT waits no longer. `limits`: what a
+        """`over` is set when the run is to end: then a batch stops waiting for its COMMIT. `limits`: what a
         topic accepts."""
         self._limits = limits
         self._spec = spec
@@ -64,9 +66,9 @@ class BatchCommit:
         *,
         last: bool,
     ) -> bool:
-        """Commit or check the batch that ends at `boundary` and has left the sinks at `marks`.
+        """Commits or checks the batch that ends at `boundary`. `marks` says where the sinks stand after it.
 
-        `last`: nothing follows it, so the readers of the outputs are told. Returns whether it was the first
+        `last`: no batch follows, so the readers of the outputs are told. Returns whether it was the first
         commit by this permit. Raises Fenced, Doubtful, NotCommitted and NotDeterministic.
         """
         with self._state.changed:
@@ -101,7 +103,7 @@ class BatchCommit:
         return self._commit(permit, commit, out, times)
 
     def _decision(self, boundary: Boundary) -> tuple[Commit | None, CommitPermit | None]:
-        """What the journal says of this batch, or else the permit to commit it."""
+        """Returns what the journal says of this batch, or else the permit to commit it."""
         state = self._state
         with state.changed:
             granted = Granted(boundary, state.ahead, state.view.granted)

@@ -1,8 +1,8 @@
-"""The end of a batch, from what it has made to the local state.
+"""Ends a batch: takes what the batch has made, and stores the state.
 
-1. Write the files of the group's sink elements, durably; their marks belong to the batch.
+1. Write the files of the group's sink elements, durably. Their marks belong to the batch.
 2. Commit the batch as the owner, or check it as a follower (`batch_commit`).
-3. Keep the state together with where the batch has ended.
+3. Store the state together with the place where the batch has ended.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class BatchEnd:
         kept: BatchState,
         progressed: Callable[[bool], None],
     ) -> None:
-        """`progressed`: called after each batch, with whether others wait to hear of it: of an owner's first
-        batch, and of the last one."""
+        """`progressed` is called after each batch. It gets whether others wait to hear of the batch: that is
+        so for an owner's first batch, and for the last one."""
         self._spec = spec
         self._state = state
         self._inputs = inputs
@@ -44,16 +44,16 @@ class BatchEnd:
         self._progressed = progressed
 
     def begin(self) -> None:
-        """A batch begins. What one before it that came to nothing has left is dropped."""
+        """Begins a batch. Drops what an earlier batch has left that came to nothing."""
         self._kept.begin()
 
     def processed(self) -> None:
-        """The running batch keeps nothing more. The next one may begin."""
+        """Says that the running batch changes its state no more, so the next batch may begin."""
         self._kept.processed()
 
     def end(self, batch_output: BatchOutput, boundary: Boundary, number: int, times: BatchTimes) -> None:
-        """The batch that ends at `boundary` has made all it will; `number` is the engine's. Raises what
-        BatchCommit.settle does, and LocalStateDamaged."""
+        """Ends the batch that ends at `boundary` and has made all its rows. `number` is the engine's. Raises
+        what BatchCommit.settle raises, and LocalStateDamaged."""
         marks = self._sinks.write(batch_output, boundary.seq)
         last = self._inputs.has_ended(boundary.ends)
         first = self._commit.settle(batch_output, boundary, marks, times, last=last)

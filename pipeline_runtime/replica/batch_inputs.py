@@ -1,4 +1,5 @@
-"""What the batches of one definition read: where they may begin and end, and the slices of each."""
+"""Knows what the batches of one definition read: where they may begin and end, and the slices of each
+batch."""
 
 from __future__ import annotations
 
@@ -30,10 +31,10 @@ class BatchInputs:
         oldest: Callable[[Ends], Mapping[str, int]] | None = None,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`flushes`: the group keeps rows back, which a flush at the end of its inputs brings out. `tick_ms`:
-        how often it has a batch although no row comes. `oldest`: the oldest offsets that are left in the
-        users' topics, if nothing depends on rows before them that were committed already. `note`: told what
-        people should know of what was read."""
+        """`flushes`: the group keeps rows back, and a flush at the end of its inputs brings them out.
+        `tick_ms`: how often the group has a batch although no row comes. `oldest`: the oldest offsets that
+        are left in the users' topics, if nothing depends on earlier rows that were committed already. `note`
+        is called with remarks for people about what was read."""
         self._note = note
         self._fields = {
             group_input.index: FieldsSeen(group_input.schema.names)
@@ -56,12 +57,12 @@ class BatchInputs:
         self._passed: Ends | None = None
 
     def fits(self, boundary: Boundary) -> bool:
-        """Whether the boundary says where each of these inputs stands. If it does not, another definition has
-        still to be followed."""
+        """Returns whether the boundary says where each of these inputs stands. If it does not, the replica
+        still has to follow another definition."""
         return self._keys <= boundary.ends.keys()
 
     def misfits(self, boundary: Boundary) -> bool:
-        """Whether a user's own topic has other partitions at the boundary than these inputs."""
+        """Returns whether a user's own topic has other partitions at the boundary than these inputs."""
         return any(
             group_input.partitions != len(keys)
             for group_input in self._inputs
@@ -71,13 +72,14 @@ class BatchInputs:
         )
 
     def passed(self, start: Boundary) -> None:
-        """All before `start` has been processed: it need not be read ahead any more."""
+        """Says that everything before `start` has been processed, so nobody needs to read it ahead any
+        more."""
         if self.fits(start) and self._passed is not start.ends:
             self._passed = start.ends
             self.offsets.passed(start.ends)
 
     def fill(self, rows: int, rows_max: int) -> bool:
-        """Whether a batch of so many rows was as full as a batch may be."""
+        """Returns whether a batch of so many rows was as full as a batch may be."""
         # Each of several inputs has a share of the rows, which is rounded down.
         return rows > rows_max - len(self._keys) - 1
 
@@ -88,15 +90,15 @@ class BatchInputs:
         return 2 if self._flushes else 1
 
     def has_ended(self, ends: Ends) -> bool:
-        """Whether a batch that ends there is the last one there will ever be."""
+        """Returns whether a batch that ends there is the last one of the group."""
         return bool(ends.get(END_STAGE, 0) == self._last_stage)
 
     def next_stage(self, ends: Ends, ended: Container[str]) -> Ends:
-        """The next stage of the end, if all inputs have ended at `ends`; else `ends`.
+        """Returns the next stage of the group's end, if all inputs have ended at `ends`, or else `ends`.
 
-        `ended`: the positions of topics that nothing follows. Two flushes close the windows of a group that
-        has some: the first moves the watermark, the second emits. The last stage tells the readers of the
-        group's outputs.
+        `ended`: the positions of topics after which nothing follows. Two flushes close the windows of a group
+        that has windows: the first flush moves the watermark, and the second emits. The last stage tells the
+        readers of the group's outputs.
         """
         if not self._inputs:
             return ends
@@ -108,8 +110,8 @@ class BatchInputs:
         return ends
 
     def tick_in_s(self, ends: Ends, since_s: float) -> float:
-        """How soon a batch is to run although no row has come, if the last one began `since_s` ago and ended
-        at `ends`: 0 for now."""
+        """Returns how soon a batch is to run although no row has come, in s, if the last batch began
+        `since_s` ago and ended at `ends`. 0 means now."""
         if self._tick_ms is None or self.has_ended(ends):
             return inf
         return max(0.0, self._tick_ms / 1000 - since_s)
@@ -117,7 +119,8 @@ class BatchInputs:
     # --- a batch's slices
 
     def slices(self, start: Boundary, end: Boundary, *, followed: bool = False) -> list[Slice]:
-        """What the tasks of the batch from `start` to `end` read. `followed`: it was committed before."""
+        """Returns what the tasks of the batch from `start` to `end` read. `followed`: the batch was committed
+        before."""
         slices = slices_between(
             self._inputs,
             start.ends,
@@ -144,7 +147,7 @@ class BatchInputs:
         return slices_left
 
     def _with_records(self, part: Slice) -> Slice:
-        """The slice, with its rows if they have been read ahead."""
+        """Returns the slice, with its rows if they have been read ahead."""
         group_input = self._inputs[part.input] if part.input >= 0 else None
         if group_input is None or group_input.topic is None:
             return part
@@ -168,7 +171,7 @@ class BatchInputs:
             )
 
     def rejected(self, read: SliceRead) -> list[RejectedRecord]:
-        """The records of a slice that could not be read, with where they come from."""
+        """Returns the records of a slice that could not be read, with where they come from."""
         group_input = self._inputs[read.input]
         return [
             RejectedRecord(

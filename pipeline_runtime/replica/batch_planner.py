@@ -1,8 +1,8 @@
 """Decides what a replica's next batch processes, and when it begins.
 
-A follower is granted what the journal has committed, and an armed successor also the batch that the owner has
-announced. The owner is granted what has arrived, no more often than the pace allows. Which of these it is,
-`core.next_batch` decides; this module gathers what that decision needs, and waits.
+A follower gets what the journal has committed. An armed successor also gets the batch that the owner has
+announced. The owner gets the rows that have arrived, no more often than the pace allows. `core.next_batch`
+decides which of these it is. This module gathers the facts for that decision, and waits.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ BROKER_AWAY_S = 0.2
 
 
 class BatchPlanner:
-    """Used by one thread at a time: Batches sees to that."""
+    """Only one thread at a time uses it: Batches takes care of that."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class BatchPlanner:
         local: Boundary,
         remember: Callable[[Seq], None],
     ) -> None:
-        """`over`: the run is to end. `local`: where the local state stands. `remember`: told the seq of each
-        batch that counts, before the next one may begin."""
+        """`over` is set when the run is to end. `local`: where the local state stands. `remember` is called
+        with the seq of each batch that counts, before the next one may begin."""
         self._spec = spec
         self._state = state
         self._inputs = inputs
@@ -72,7 +72,7 @@ class BatchPlanner:
     # --- between two batches
 
     def finish(self) -> None:
-        """No batch is running: the one that was has ended, or has come to nothing."""
+        """Says that no batch is running any more: it has ended, or has come to nothing."""
         state = self._state
         with state.changed:
             if state.span is not None and state.granted == state.local:
@@ -84,9 +84,9 @@ class BatchPlanner:
         state.no_batch_runs()
 
     def run_ahead(self) -> bool:
-        """The running batch was processed. Returns whether the next one may begin while it is committed: call
-        `committed` then. That is so if this replica may own the next one, and more waits than a batch
-        takes."""
+        """Says that the running batch was processed. Returns whether the next batch may begin during this
+        one's commit: that is so if this replica may own the next batch, and more rows wait than a batch
+        takes. Then call `committed` after the commit."""
         state = self._state
         self._note_size()
         with state.changed:
@@ -101,7 +101,7 @@ class BatchPlanner:
         return True
 
     def committed(self, boundary: Boundary) -> None:
-        """The batch that ends there counts; the next one may have begun."""
+        """Says that the batch that ends there counts. The next batch may have begun already."""
         self._counted = boundary
         self._remember(boundary.seq)
         self._state.batch_is_over()
@@ -116,7 +116,7 @@ class BatchPlanner:
         self._timing.told()
 
     def wait_for_turn(self) -> bool:
-        """Wait until the engine may be told of a next batch. Returns False if the query is to end."""
+        """Waits until the engine may learn of a next batch. Returns False if the query is to end."""
         changed, release = self._state.changed, self._release
         with changed:
             changed.wait_for(lambda: self._is_ending or not release.gives_way, GIVE_WAY_S)
@@ -137,7 +137,7 @@ class BatchPlanner:
 
     @property
     def next_start(self) -> Boundary:
-        """Where the next batch begins, or where the newest running one ends."""
+        """Returns where the next batch begins, or where the newest running one ends."""
         with self._state.changed:
             state = self._state
             span = state.newest_span
@@ -148,10 +148,10 @@ class BatchPlanner:
             return state.view.moved(self._ended)
 
     def _start(self) -> Boundary:
-        """Where the next batch begins: where the last one has ended.
+        """Returns where the next batch begins: where the last one has ended.
 
-        The journal's first claim says where the group's first batch begins. A CLAIM of a definition with
-        other inputs says where those begin; until then a batch of the definition before it may be next.
+        The journal's first claim says where the group's first batch begins. If a definition has other inputs,
+        its CLAIM says where these begin. Until that CLAIM, a batch of the definition before it may be next.
         """
         with self._state.changed:
             view, ended = self._state.view, self._ended
@@ -163,7 +163,7 @@ class BatchPlanner:
     # --- the next batch
 
     def grant_next(self) -> list[Slice] | None:
-        """Wait for the next batch and grant it. Returns what its tasks read, or None if the query ends."""
+        """Waits for the next batch and grants it. Returns what its tasks read, or None if the query ends."""
         self._timing.asked()
         try:
             granted = self._next()
@@ -204,7 +204,7 @@ class BatchPlanner:
                     state.wait_for_change(seen_version, looks_s)
 
     def _look_while_paused(self, start: Boundary) -> None:
-        """A paused owner begins no batch, but says how many rows wait."""
+        """Counts the rows that wait for a paused owner, which begins no batch."""
         if self._state.paused and self._state.permit is not None:
             try:
                 self._inputs.offsets.look(start.ends)
@@ -226,7 +226,8 @@ class BatchPlanner:
     def _own(
         self, start: Boundary, decision: Own | Announce | OwnLast, seen_version: int, remaining_s: float
     ) -> BatchSpan | None:
-        """Grant the owner's next batch. Returns None if nothing has come, or it is no longer its turn."""
+        """Grants the owner's next batch. Returns None if nothing has come, or it is no longer this replica's
+        turn."""
         self._inputs.passed(start)
         arrived = self._arrived(start, decision, seen_version, remaining_s)
         if arrived is None:
@@ -260,8 +261,8 @@ class BatchPlanner:
         return BatchSpan(start, end)
 
     def _as_one(self, decision: Own | Announce | OwnLast) -> int:
-        """How many full batches the owner's next one may be. In a release, or where somebody follows, each is
-        as small as ever, because another one processes each behind the owner."""
+        """Returns how many full batches the owner's next batch may be. In a release, or if another replica
+        follows batch by batch, it is one: another replica then processes each batch after the owner."""
         as_one = self._timing.batches_as_one
         if as_one == 1 or not isinstance(decision, Own):
             return 1
@@ -272,8 +273,8 @@ class BatchPlanner:
     def _arrived(
         self, start: Boundary, decision: Own | Announce | OwnLast, seen_version: int, remaining_s: float
     ) -> tuple[Boundary, int] | None:
-        """Where the owner's batch ends, and by how much it moves the sources' clocks. Returns None, after
-        some waiting, if it is too early or nothing has come."""
+        """Returns where the owner's batch ends, and by how much it moves the sources' clocks. Returns None,
+        after some waiting, if it is too early or nothing has come."""
         state, timing = self._state, self._timing
         if state.committing and not timing.more_waits(start.ends):
             state.wait_for_change(seen_version, remaining_s)

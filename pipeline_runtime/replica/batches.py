@@ -1,17 +1,18 @@
-"""The batches of one run of a group's query: each begins when its tasks ask, and ends with their rows.
+"""Runs the batches of one run of a group's query: each batch begins when its tasks ask, and ends with their
+rows.
 
-Spark is told at once that there is a next batch, by a number alone, its token. So it plans the batch and
-starts its tasks before there are rows, and a task waits in `slices_of`. Where the batch ends is decided when
-its first task asks (`batch_planner`). A batch that was never granted comes to nothing: its tasks are let go
-when the query ends.
+Spark learns at once that there is a next batch, by a number alone, its token. So Spark plans the batch and
+starts its tasks before there are rows, and a task waits in `slices_of`. When the first task asks,
+`batch_planner` decides where the batch ends. A batch that was never granted comes to nothing: its tasks are
+let go when the query ends.
 
-A batch ends in one of two ways. Where Spark plans each batch, it hands over the rows (`on_spark_batch`).
-Tasks that stay (batch.group) hand over what they have made themselves, and ask for the next batch. To Spark
-all of these are one batch, which has no rows.
+A batch ends in one of two ways. If Spark plans each batch, Spark hands over the rows (`on_spark_batch`).
+Tasks that stay (batch.group) hand over their rows themselves, and ask for the next batch. To Spark, all
+batches of such tasks are one batch without rows.
 
 If more rows wait than a batch takes, an owner's tasks begin the next batch while a thread commits the last
-one. Until that is done, the next one is tentative. Its tasks see what the last one has left, and nobody else
-does. If the last one comes to nothing, the run ends, and the next one with it.
+one. Until that commit, the next batch is tentative: only its own tasks see the state that the last batch has
+left. If the last batch comes to nothing, the run ends, and the next batch with it.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Stopped(RuntimeError):
 
 
 class Batches:
-    """What it raises in a batch is kept in the state's `failure`: the first error, since a task that stays
-    fails because of what its batch has raised, and Spark's batch because of that."""
+    """Keeps the first error of a batch in the state's `failure`. Later errors follow from it: a task that
+    stays fails because its batch has failed, and Spark's batch fails because of the task."""
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class Batches:
         tasks: Tasks,
         over: threading.Event,
     ) -> None:
-        """`over`: set when the run is to end."""
+        """`over` is set when the run is to end."""
         self._state = state
         self._planner = planner
         self._end = end
@@ -68,15 +69,15 @@ class Batches:
     # --- a batch begins
 
     def next_token(self, done: int) -> int:
-        """The token of the batch behind `done`. Returns `done` itself if the query is to end."""
+        """Returns the token of the batch after `done`, or `done` itself if the query is to end."""
         self._await_commit()
         self._count_rows()
         self._planner.finish()
         return done + 1 if self._planner.wait_for_turn() else done
 
     def slices_of(self, token: int, task: int) -> list[Slice] | None:
-        """The task's part of the batch, once that is granted. Returns None if the query ends before, or if
-        the task is to end because more of them are needed."""
+        """Waits until the batch is granted, and returns the task's part of it. Returns None if the query ends
+        before, or if the task is to end because the group needs more tasks."""
         with self._beginning:
             if self._begun is None or self._begun[0] != token:
                 if self._tasks.are_too_few:
@@ -94,8 +95,8 @@ class Batches:
     # --- a batch ends
 
     def part_processed(self, task: int, payload: Payload) -> None:
-        """A task that stays has processed its part. Returns when the next batch may begin, or when this one
-        came to nothing."""
+        """Says that a task that stays has processed its part. Returns when the next batch may begin, or when
+        this one has come to nothing."""
         self._delivered.add(task)
         self._tasks.meet(task, bytes(payload), self._end_with_parts)
 
@@ -145,7 +146,7 @@ class Batches:
         return monotonic() - began_at_s
 
     def on_spark_batch(self, rows: BatchRows, number: int) -> None:
-        """For foreachBatch: the engine runs its batch of that number, and the batch counts on return."""
+        """Runs the engine's batch of that number, for foreachBatch. On return, the batch counts."""
         self.engine_idle.clear()
         self._number = number
         try:
@@ -165,7 +166,7 @@ class Batches:
             self.engine_idle.set()
 
     def _running(self) -> Boundary | None:
-        """Where the running batch ends; None if none was granted, because the query ends."""
+        """Returns where the running batch ends, or None if none was granted because the query ends."""
         with self._state.changed:
             span = self._state.span
             return None if self._state.granted is None or span is None else span.end
@@ -178,10 +179,8 @@ class Batches:
     # --- the run ends
 
     def let_go(self) -> bool:
-        """The run is to end: let go of the tasks that wait, and of a batch that waits for its COMMIT.
-
-        Returns whether no batch was granted. What Spark may have begun then comes to nothing.
-        """
+        """Lets go of the tasks that wait, and of a batch that waits for its COMMIT, because the run is to
+        end. Returns whether no batch was granted: then a batch that Spark may have begun comes to nothing."""
         with self._state.changed:
             self._over.set()
             self._tasks.close()
@@ -189,7 +188,7 @@ class Batches:
             return self._state.granted is None
 
     def close(self) -> None:
-        """Waits for the batch that is ending. Later ones are refused."""
+        """Waits for the batch that is ending, and refuses later ones."""
         with self._ending:
             self._closed = True
             self._end.close()

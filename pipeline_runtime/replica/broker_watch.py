@@ -1,7 +1,7 @@
 """Notices that the broker does not answer.
 
-Consumers that wait for a broker look as if there were no rows, and whoever starts waits without a word. So
-one thread of a node asks a small question again and again.
+For a consumer, a broker that is away looks like a topic without new rows, and a replica that starts waits
+without a word. So one thread of a node asks the broker a small question again and again.
 """
 
 from __future__ import annotations

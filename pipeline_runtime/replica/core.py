@@ -54,8 +54,8 @@ class Facts:
 
 
 def has_former_state(view: JournalView, state_begins: Seq, seq: Seq) -> bool:
-    """Whether the journal says that the state at `seq` is left behind there, because a fresh one begins. A
-    state that begins at `seq` itself is that fresh one."""
+    """Returns whether the journal says that the group leaves its state behind at `seq`, because a fresh one
+    begins. A state that itself begins at `seq` is that fresh one."""
     return seq != state_begins and view.begins_fresh(seq)
 
 
@@ -107,8 +107,8 @@ class Wait:
 def next_batch(
     facts: Facts, start: Seq, *, fits: bool = True
 ) -> Follow | Own | Announce | OwnLast | ReleaseAlone | Wait:
-    """What this replica does next, if `start` is the last batch that it has processed. `fits`: it is known
-    where the inputs of its definition stand there."""
+    """Returns what this replica does next, if `start` is the last batch that it has processed. `fits`: the
+    boundary `start` says where the inputs of the replica's definition stand."""
     if facts.stops:
         return Wait()
     followed = followed_from(facts, start)
@@ -132,10 +132,10 @@ def next_batch(
 
 
 def may_run_ahead(facts: Facts) -> bool:
-    """Whether this replica may begin a batch of its own while the one before it is committed.
+    """Returns whether this replica may begin a batch of its own while the batch before it is committed.
 
-    All that such a batch makes is tentative. So it is one of an owner's usual batches. An ANNOUNCE and a
-    RELEASE say where the group stands, and they wait until all before them is committed.
+    Everything that such a batch makes is tentative. So it must be one of an owner's usual batches. An
+    ANNOUNCE and a RELEASE say where the group stands, so they wait until all earlier batches are committed.
     """
     return (
         facts.permit is not None and facts.directive.release is None and not facts.paused and not facts.stops
@@ -143,7 +143,7 @@ def may_run_ahead(facts: Facts) -> bool:
 
 
 def may_own(facts: Facts, start: Seq) -> bool:
-    """Whether this replica decides, as the owner, what the batch behind `start` processes."""
+    """Returns whether this replica decides, as the owner, what the batch after `start` processes."""
     view = facts.view
     return (
         facts.permit is not None
@@ -155,8 +155,8 @@ def may_own(facts: Facts, start: Seq) -> bool:
 
 
 def successor(view: JournalView, handover: str | None, permit: Epoch | None) -> Arm | None:
-    """The armed successor to whom the owner with that permit is to release. Returns None if there is no
-    handover, or its successor is not armed yet."""
+    """Returns the armed successor to whom the owner with that permit is to release, or None if there is no
+    handover or its successor is not armed yet."""
     armed = view.armed
     if permit is None or handover is None or armed is None:
         return None
@@ -164,17 +164,17 @@ def successor(view: JournalView, handover: str | None, permit: Epoch | None) -> 
 
 
 def is_far(armed: Arm, batch_ms: float) -> bool:
-    """Whether an announcement would only delay the successor.
+    """Returns whether an announcement would only delay the successor.
 
-    The broker sends its node what follows an announcement when the node has asked again, a round trip later.
-    If the COMMIT comes sooner than that, the successor loses more time than it gains by processing the batch
-    beforehand.
+    After an announcement, the successor's node has to ask the broker again before it gets what follows: this
+    takes a round trip. If the COMMIT comes sooner than that, the successor loses more time than it gains by
+    processing the batch in advance.
     """
     return 0 < 2 * batch_ms < armed.round_trip_ms
 
 
 def followed_from(facts: Facts, start: Seq) -> Boundary | None:
-    """The boundary up to which this replica follows from `start`. Returns None if it follows nothing."""
+    """Returns the boundary up to which this replica follows from `start`, or None if it follows nothing."""
     if facts.view.is_void(start) or facts.has_former_state(start):
         return None
     return next_followed(
@@ -198,13 +198,13 @@ def next_followed(
     ahead: bool = False,
     up_to: Seq | None = None,
 ) -> Boundary | None:
-    """The next boundary that the journal has for a follower at `start`. Returns None if it has none.
+    """Returns the next boundary that the journal has for a follower at `start`, or None if it has none.
 
-    A follower takes the owner's batches one by one. If it is `coalesced`, its state does not depend on where
-    the input is cut, and it takes as many batches at once as fit into `rows_max`. With `ahead` it also takes
-    the batch that the owner has announced; it then waits at the end for the COMMIT. It takes nothing that
-    another `definition` has processed, nothing behind a place where the state begins fresh, and nothing
-    behind `up_to`.
+    A follower takes the owner's batches one by one. If it is `coalesced`, its state does not depend on the
+    cuts of the input, and it takes as many batches at once as fit into `rows_max`. With `ahead`, it also
+    takes the batch that the owner has announced, and then waits at the end of the batch for the COMMIT. It
+    takes nothing that another `definition` has processed, nothing after a place where the state begins fresh,
+    and nothing after `up_to`.
     """
     last = view.last_seq + 1 if up_to is None else up_to
     announced = view.announced if ahead else None
@@ -235,7 +235,7 @@ def next_followed(
 
 
 def _is_cut(view: JournalView, seq: Seq) -> bool:
-    """Whether the batch behind `seq` begins with another state, or at another place in its inputs."""
+    """Returns whether the batch after `seq` begins with another state, or at another place in its inputs."""
     return view.begins_fresh(seq) or view.begins_elsewhere(seq)
 
 
@@ -277,7 +277,7 @@ class Abandon:
 
 
 def at_sink(facts: Facts, granted: Granted) -> Emit | Check | Await | Abandon:
-    """What becomes of the running batch, now that it has been processed."""
+    """Returns what becomes of the running batch, now that it has been processed."""
     view, seq = facts.view, granted.boundary.seq
     if view.is_void(facts.local):
         return Abandon(f"seq {facts.local} was rewound, and {seq} with it")
@@ -303,14 +303,14 @@ def at_sink(facts: Facts, granted: Granted) -> Emit | Check | Await | Abandon:
 
 
 def is_taken_over(view: JournalView, permit: Epoch) -> bool:
-    """Whether another replica was granted after this permit. An idle owner learns that from its journal
-    alone."""
+    """Returns whether another replica was granted after this permit. An idle owner can learn that only from
+    its journal."""
     return view.granted > permit
 
 
 def needs_another_definition(facts: Facts) -> bool:
-    """Whether the running query must give way to one of another definition, or to one whose state begins
-    fresh."""
+    """Returns whether the running query must give way to a query of another definition, or to one whose state
+    begins fresh."""
     view = facts.view
     # If another replica is granted, the owner gives way anyway.
     granted = facts.permit is None or view.granted == facts.permit
@@ -333,5 +333,5 @@ def needs_another_definition(facts: Facts) -> bool:
 
 
 def to_follow(view: JournalView, local: Seq, rewinds_to: Seq | None) -> Commit | None:
-    """The next commit that a replica at `local` has to follow. Returns None if there is none."""
+    """Returns the next commit that a replica at `local` has to follow, or None if there is none."""
     return None if local == rewinds_to else view.next_commit(local)

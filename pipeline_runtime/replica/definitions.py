@@ -1,11 +1,12 @@
-"""The definitions that a replica's group has had. An upgrade gives it another one, and its state goes on.
+"""Keeps the definitions that a replica's group has had. An upgrade gives the group another definition, and
+its state goes on.
 
     <directory>/definitions/<version>.json
 
-A batch from before an upgrade is followed with the definition that has processed it. So a replica keeps each
-definition that it is started with, and each that it reads in a CLAIM, before its mark goes past that CLAIM.
-Every checkpoint takes them along. A replica that starts from a checkpoint therefore has the definition of
-each later batch: from the checkpoint, or from the CLAIM that took the definition up.
+A replica follows a batch from before an upgrade with the definition that has processed the batch. So a
+replica keeps each definition with which it is started, and each that it reads in a CLAIM, before its mark
+goes past that CLAIM. Every checkpoint holds them. So a replica that starts from a checkpoint has the
+definition of each later batch: from the checkpoint, or from the CLAIM that introduced the definition.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 def keep(directory: Path, spec: GroupSpec) -> None:
-    """Keep the definition, unless it is there already. A file that a power cut has damaged is replaced."""
+    """Keeps the definition, unless it is there already. Replaces a file that a power cut has damaged."""
     target = directory / "definitions" / f"{spec.version}.json"
     text = spec.model_dump_json()
     with suppress(FileNotFoundError):
@@ -38,7 +39,7 @@ def keep(directory: Path, spec: GroupSpec) -> None:
 
 
 def keep_claimed(directory: Path, claim: Claim) -> None:
-    """Keep the definition that a CLAIM carries, if it carries one that can be read."""
+    """Keeps the definition that a CLAIM carries, if it carries one that can be read."""
     if claim.spec is None:
         return
     try:
@@ -51,7 +52,7 @@ def keep_claimed(directory: Path, claim: Claim) -> None:
 
 
 def kept(directory: Path) -> dict[str, GroupSpec]:
-    """The definitions that are kept, by their versions."""
+    """Returns the definitions that are kept, by their versions."""
     found = {}
     for path in sorted((directory / "definitions").glob("*.json")):
         try:
@@ -70,12 +71,12 @@ def to_begin_with(
     *,
     fresh: bool = False,
 ) -> GroupSpec:
-    """The definition that a replica at `local` begins with, which is to run `spec`.
+    """Returns the definition with which a replica at `local` begins, if it is to run `spec`.
 
-    That is the definition of the batch that it has to follow next, or `spec` if there is none. It follows
-    nothing behind `rewinds_to` (see ReplicaState). With `fresh` it is going to leave its state behind, which
-    `spec` cannot use; until its CLAIM says so, it runs the definition before. Raises LocalStateDamaged if the
-    replica does not have the definition.
+    This is the definition of the batch that the replica has to follow next, or `spec` if there is no such
+    batch. The replica follows nothing after `rewinds_to` (see ReplicaState). With `fresh`, it will leave its
+    state behind, because `spec` cannot use it; until its CLAIM says so, the replica runs the definition
+    before. Raises LocalStateDamaged if the replica does not have the definition.
     """
     commit = to_follow(view, local, rewinds_to)
     if commit is None and fresh:

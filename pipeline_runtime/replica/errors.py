@@ -74,7 +74,8 @@ def _in_words(name: str, text: str) -> str:
 
 
 def _code_of(error: BaseException, text: str) -> str:
-    """Spark hands on only the text of what was raised in its threads, so a name in it counts as well."""
+    """Returns the code of an error. Spark hands on only the text of errors in its threads, so a name in the
+    text counts as well."""
     raised = {each.__name__ for each in type(error).__mro__}
     if _STARVED in text:
         return "node-starved"

@@ -35,14 +35,14 @@ _OWNER_RESTS_S = 0.05
 class JournalFollower:
     """Reads the journal into `state.view`. `failure` is what ended the reading, if anything did.
 
-    The broker sends a reader that has just been sent a COMMIT what follows it only when the reader has asked
-    again, up to a round trip after it was written. An armed successor that is far therefore also reads the
-    topic GroupSpec.released. Nothing else is written there, so its question waits at the broker. The owner
-    writes its last COMMIT and the RELEASE there in the same transaction as in the journal.
+    A reader that has just got a COMMIT must ask the broker again before it gets what follows: up to a round
+    trip later. Therefore an armed successor that is far also reads the topic GroupSpec.released. Nothing else
+    is written there, so its request already waits at the broker. The owner writes its last COMMIT and the
+    RELEASE there, in the same transaction as in the journal.
 
-    These two are the journal's next records as soon as all before them has been read. No CLAIM lies in
-    between, because a claim fences the owner before it is written. What may lie in between no longer matters:
-    an ANNOUNCE, or the ARMED of another replica, to which this RELEASE does not go.
+    As soon as all earlier records of the journal are read, these two count as its next records. No CLAIM lies
+    in between, because a claim fences the owner before the CLAIM is written. Other records in between no
+    longer matter: an ANNOUNCE, or the ARMED of another replica, to which this RELEASE does not go.
     """
 
     def __init__(self, spec: GroupSpec, kafka: KafkaSettings, directory: Path, state: ReplicaState) -> None:
@@ -60,7 +60,7 @@ class JournalFollower:
         self._marked_at_s = 0.0
 
     def follow(self, local: Seq) -> dict[str, Any]:
-        """Read the journal to its end, from where the local state stands, and go on reading it.
+        """Reads the journal to its end, from where the local state stands, and goes on reading it.
 
         Returns the sinks' marks at `local`. Raises Doubtful, JournalTrimmed, and LocalStateDamaged if the
         journal does not fit the local state.
@@ -109,20 +109,22 @@ class JournalFollower:
         return marks or {}
 
     def _rest_s(self) -> float:
-        """An owner has written most of what it reads. So it reads its journal seldom, but for when it is to
-        release: its successor's ARMED is there."""
+        """Returns how long the reader rests, in s. An owner has itself written most of what it reads, so it
+        reads its journal seldom. An owner that is to release reads on: the ARMED of its successor comes
+        there."""
         with self._state.changed:
             rests = self._state.has_committed and self._state.directive.release is None
             return _OWNER_RESTS_S if rests else 0.0
 
     def catch_up(self, *, hidden: bool = False) -> None:
-        """Wait until all that the journal holds now has been read; with `hidden` also what an open
+        """Waits until everything that the journal holds now has been read; with `hidden`, also what an open
         transaction hides. Raises Doubtful if there is no progress."""
         assert self._tail is not None
         self._tail.wait_until(self._ends.ask(hidden=hidden), _TIMEOUT_S)
 
     def check_not_rewound(self) -> None:
-        """Check that no rewind of another replica has undone what this one stands on, or is to rewind to.
+        """Checks that no rewind of another replica has undone the batch at which this replica stands, or to
+        which it is to rewind.
 
         The caller holds `changed`. Raises RewindUndone and LocalStateDamaged.
         """
@@ -153,8 +155,8 @@ class JournalFollower:
             return JournalEnd(view.granted, view.orders.get(order_id), view.retired)
 
     def remember(self, seq: Seq) -> None:
-        """The batch `seq` counts. Note from time to time how far the journal has been read, so that a restart
-        need not read what lies before it."""
+        """Says that the batch `seq` counts. From time to time, stores how far the journal has been read, so
+        that a restart need not read what lies before."""
         if monotonic() - self._marked_at_s < _MARK_EVERY_S:
             return
         with self._state.changed:
@@ -200,8 +202,8 @@ class JournalFollower:
                 self._state.tell()
 
     def _take_told(self) -> bool:
-        """Apply a release that was told to the view, if it is the journal's next record. The caller holds
-        `changed`. Returns whether there was one."""
+        """Applies a release from the other topic to the view, if it is the journal's next record. The caller
+        holds `changed`. Returns whether there was one."""
         view, taken = self._state.view, False
         for (commit_ms, commit), (release_ms, release) in pairwise(self._told):
             if not (isinstance(commit, Commit) and isinstance(release, Release)):

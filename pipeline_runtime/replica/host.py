@@ -1,4 +1,4 @@
-"""What all replicas of a node process share: the engine, the gate, the broker's address."""
+"""Holds what all replicas of a node process share: the engine, the gate, the broker's address."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class ReplicaHost:
         self._gate: GateServer | None = None
 
     def start(self) -> None:
-        """Open the gate and start the engine; Spark's session takes 5 to 12 s."""
+        """Opens the gate and starts the engine. Spark's session takes 5 to 12 s."""
         self._gate = GateServer()
         self.broker.start()
         self.engine.start(self._gate.directory)
 
     def progressed(self, at_once: bool) -> None:
-        """A batch of some replica is done. `at_once`: somebody waits to hear of it."""
+        """Says that a batch of some replica is done. `at_once`: somebody waits to hear of it."""
         if at_once or monotonic() - self._progress_told_s >= PROGRESS_EVERY_S:
             self._progress_told_s = monotonic()
             self.changed()
@@ -69,7 +69,7 @@ class ReplicaHost:
         return self._gate
 
     def close(self) -> None:
-        """Stop the engine. Replicas must have been stopped or killed before."""
+        """Stops the engine. The caller has stopped or killed all replicas before."""
         self.broker.close()
         self.engine.close()
         if self._gate is not None:

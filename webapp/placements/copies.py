@@ -8,7 +8,8 @@ STANDBY = "standby"
 
 
 def next_generation(deployment: str, group: str) -> int:
-    """Higher than for any copy that this group ever had, so that no node takes old state for new."""
+    """Returns a higher generation than any copy of this group ever had, so that no node takes old state for
+    new."""
     placements = GroupPlacement.objects.filter(deployment=deployment, group=group)
     extras = ExtraReplica.objects.filter(deployment=deployment, group=group)
     rows = Replica.objects.filter(deployment=deployment, group=group)

@@ -1,4 +1,4 @@
-"""Which pipelines use an uploaded file, and its deletion."""
+"""Finds which pipelines use an uploaded file, and deletes files."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def _read_by(deployment: Deployment) -> set[str]:
 def delete_file(actor: User, id: str, *, force: bool = False) -> None:
     """Deletes an uploaded file. Control then removes its bytes, unless another file shares them.
 
-    What a deployment reads is never deleted. What a draft or a version names is deleted with `force`: they
-    can then not be deployed before another file is chosen.
+    Refuses to delete a file that a deployment reads. Deletes a file that a draft or a version names only with
+    `force`: a user must then choose another file before the draft or version can be deployed.
     """
     require(actor, Role.EDITOR, "delete files")
     file = data_file(id, for_update=True)

@@ -1,4 +1,4 @@
-"""What placement goes by, as the database has it: the nodes with what is free there, what groups need, lines
+"""Reads from the database what placement needs: the nodes and what is free there, what groups need, and lines
 and what they carry."""
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def kind_of(types: Iterable[str]) -> tuple[str, ...]:
 
 
 def candidate(node: Node, elements: int = 0, coming: Need = NOTHING) -> Candidate:
-    """`elements` run or will run there; `coming` are the needs of those that the node does not report yet."""
+    """Returns a node in the form that placement uses. `elements` run or will run there; `coming` are the
+    needs of those elements that the node does not report yet."""
     load = _mapping(node.load)
     total, used = load.get("memory_total_bytes"), load.get("memory_ratio")
     return Candidate(
@@ -64,7 +65,8 @@ def candidate(node: Node, elements: int = 0, coming: Need = NOTHING) -> Candidat
 
 
 def machine_of(node: Node) -> str:
-    """Nodes that others reach at the same host count as one machine. Empty when the host is not known."""
+    """Returns the machine of a node: nodes that others reach at the same host count as one machine. Empty if
+    the host is not known."""
     return urlsplit(node.url).hostname or ""
 
 
@@ -127,7 +129,8 @@ class Fleet:
         )
 
     def ground(self, deployment: str | None, flows: Flows, names: Mapping[str, str]) -> Ground:
-        """`flows` and `names` are those of the pipeline's groups, by the ids under which they are placed."""
+        """Returns the ground on which placement decides. `flows` and `names` are those of the pipeline's
+        groups, by the ids under which they are placed."""
         latencies, rates = self._lines
         return Ground(latencies, rates, flows, self._carried_but_for(deployment), names)
 
@@ -234,15 +237,15 @@ class Fleet:
     ) -> Placed:
         """Returns where a placed group goes when it has to leave its node. Raises NoPlacement.
 
-        With `at_any_cost` the group would not run otherwise. It still stays apart from the groups that it has
-        to.
+        `at_any_cost`: the group would not run otherwise. It still stays apart from the groups from which it
+        must.
         """
         keep, ground = self.runs_on(deployment.pk), self._ground_of(deployment)
         moved = self._to_move(deployment, group, without)
         return choose_target(moved, self.nodes, keep, ground, planned, at_any_cost=at_any_cost)
 
     def warnings(self, deployment: Deployment, group: str) -> dict[str, list[str]]:
-        """Returns node -> what speaks against moving the group there. A person may do it all the same."""
+        """Returns node -> the reasons against moving the group there. A person may still move it."""
         if (deployment.pk, group) not in self.groups:
             return {}
         moved = self._to_move(deployment, group, ())
@@ -315,7 +318,8 @@ def _copies() -> Iterable[tuple[str, str, str, str, dict[str, Any]]]:
 
 
 def _mapping(value: object) -> dict[str, Any]:
-    """A row that cannot be read says nothing, and must not keep other groups from being placed."""
+    """Returns the value if it is a mapping, or else {}. So a row that cannot be read does not prevent the
+    placement of other groups."""
     return value if isinstance(value, dict) else {}
 
 

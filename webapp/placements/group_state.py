@@ -1,7 +1,8 @@
-"""What state a deployed group is in, and what may be done with it. Pure: takes facts and returns words.
+"""Says in which state a deployed group is, and what users may do with it. Pure: takes facts and returns
+words.
 
-The same functions decide whether a button is available and whether an action refuses. So a button that is
-offered works, and one that is not gives the reason that the API would give.
+The same functions decide whether a button is available and whether an action refuses. So an available button
+works, and another one gives the reason that the API would give.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class GroupFacts:
 
     @property
     def owner_is_heard(self) -> bool:
-        """Returns whether the owner's status is current. For a silent node it is what was reported last."""
+        """Returns whether the owner's status is current. The status of a silent node is its last report."""
         node = self.nodes.get(self.owner.node) if self.owner is not None else None
         return node is not None and node.up and node.heard
 
@@ -261,7 +262,8 @@ def checkpoint_refusal(group: GroupFacts) -> str | None:
 
 
 def next_step(group: GroupFacts, target: str | None = None) -> str:
-    """Returns what helps whoever was told one of the refusals above. `target` is the node that was chosen."""
+    """Returns what a user can do about one of the refusals above. `target` is the node that the user
+    chose."""
     if group.deployment_status is None or group.deployment_status in ENDED_DEPLOYMENTS:
         return "Deploy the pipeline first."
     if group.deployment_status == "undeploying":

@@ -20,8 +20,8 @@ from webapp.problems import Conflict
 
 @transaction.atomic
 def rename_pipeline(actor: User, name: str, new_name: str) -> Pipeline:
-    """Renames the pipeline with its draft, its versions and all that belongs to it. Not while it is
-    deployed."""
+    """Renames the pipeline with its draft, its versions and everything that belongs to it. Refuses while the
+    pipeline is deployed."""
     require(actor, Role.EDITOR, "rename pipelines")
     check_name(new_name)
     pipeline = pipeline_named(name, for_update=True)
@@ -65,8 +65,8 @@ def delete_pipeline(actor: User, name: str) -> None:
 
 @transaction.atomic
 def undo_import(actor: User, imported: Iterable[ImportedPipeline]) -> None:
-    """Deletes the pipelines that an import made, and restores the drafts that it replaced: all or none. Not
-    if one was changed or deployed meanwhile."""
+    """Deletes the pipelines that an import made, and restores the drafts that it replaced: all or none.
+    Refuses if somebody has changed or deployed one of them since."""
     require(actor, Role.EDITOR, "undo an import")
     for each in imported:
         pipeline = pipeline_named(each["name"], for_update=True)

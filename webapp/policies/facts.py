@@ -1,5 +1,5 @@
-"""The facts that policies decide by: nodes with their samples, groups, moves. Control and dry runs read the
-same."""
+"""Reads the facts by which policies decide: nodes with their samples, groups, moves. Control and dry runs
+read the same facts."""
 
 from __future__ import annotations
 

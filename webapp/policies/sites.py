@@ -1,5 +1,5 @@
-"""What policies of sites decide by: pipelines with copies at sites, what was done to these, and where copies
-may go on."""
+"""Reads the facts by which policies of sites decide: pipelines with copies at sites, recent changes to these,
+and where copies may go on."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def with_refuges(
 
 
 def _refuge(group: DeployedGroup, fleet: Fleet) -> str | None:
-    """A group that may give other results when it processes the same rows twice is left to a person."""
+    """Returns where a copy would be restored. Leaves to a person a group that may give other results when it
+    processes the same rows twice."""
     if group.facts.follow == "none":
         return None
     return restoration_target(group.deployment, group.facts, fleet)[0]

@@ -106,7 +106,8 @@ class History:
         """blocks that are too old since the last `flushed`"""
 
     def add(self, part: str, point: Point) -> None:
-        """Adds a row. One that is older than all that is kept is passed over, and so is a further curve."""
+        """Adds a row. Ignores a row that is older than everything that is kept, and a further curve beyond
+        the limit."""
         if part not in self._parts:
             if len(self._parts) >= PARTS_MAX:
                 return

@@ -1,4 +1,4 @@
-"""Who a link lets in: whoever has its secret, to one wall, to look."""
+"""Lets in whoever has the secret of a link: to one wall, to look only."""
 
 from __future__ import annotations
 

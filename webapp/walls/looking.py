@@ -1,4 +1,4 @@
-"""One look at a whole wall: what its tiles show, and what is new of its curves and its load. One Kafka
+"""Looks at a whole wall at once: what its tiles show, and what is new of its curves and its load. One Kafka
 consumer reads all of it."""
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class LookWanted(Schema):
 
 
 def look(wall: Wall, wanted: LookWanted) -> schemas.WallLook:
-    """Returns what all tiles show, and the curves and loads that are wanted, in their order. What is wrong
-    with one of them stands there alone."""
+    """Returns what all tiles show, and the wanted curves and loads, in their order. A fault of one of them
+    stands only there."""
     tiles = tiles_of(wall)
     by_id = {tile.id: tile for tile in tiles}
     with SharedConsumer(kafka_settings()) as consumer:
@@ -89,7 +89,7 @@ def _tile(tiles: Mapping[str, Tile], id: str) -> Tile:
 def _curves(
     tiles: Mapping[str, Tile], wanted: Sequence[CurveWanted], consumer: SharedConsumer
 ) -> list[schemas.CurveAnswer]:
-    """What several series need of one topic is read once."""
+    """Returns the curves. Reads a topic only once, even if several series need it."""
     answers: list[schemas.CurveAnswer] = [{"curve": None, "problem": None} for _ in wanted]
     from_topic: dict[tuple[Any, ...], list[tuple[int, Series, str]]] = {}
     asked = [_series(tiles, each) for each in wanted]

@@ -42,7 +42,7 @@ def all_walls() -> list[schemas.WallItem]:
 
 
 def wall_json(wall: Wall, *, shared: bool = False) -> schemas.Wall:
-    """`shared`: for a link, which is told of nobody's account."""
+    """Returns the wall as JSON. `shared`: for a link, whose answers name nobody's account."""
     tiles = _unsigned(wall.tiles) if shared else wall.tiles
     return {
         "id": wall.pk,

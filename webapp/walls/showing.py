@@ -1,5 +1,5 @@
-"""What the tiles of a wall show beside curves and load: states, newest values and rows. Only what the wall
-says: of each row the columns of its tile."""
+"""Reads what the tiles of a wall show beside curves and load: states, newest values and rows. Reads only what
+the wall names: of each row, the columns of its tile."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _wanted_rows(tile: Tile) -> list[tuple[Stream, int]]:
 
 
 def tile_states(tiles: Sequence[Tile], consumer: SharedConsumer) -> dict[str, schemas.TileState]:
-    """Returns what tiles show beside curves and load. What is wrong with one tile stands there alone."""
+    """Returns what tiles show beside curves and load. A fault of one tile stands only there."""
     shown = _Shown(tiles, consumer)
     return {tile.id: _tile_state(tile, shown) for tile in tiles}
 
@@ -219,7 +219,7 @@ def _figure(series: Series, shown: _Shown) -> schemas.FigureState:
 
 
 def _table(tile: TableTile, shown: _Shown) -> Peeked:
-    """A row has only the columns of the tile, and no key."""
+    """Returns a table tile. Its rows have only the columns of the tile, and no key."""
     records = [only(record_json(each), tile.columns) for each in shown.newest(tile, tile.rows)]
     for record in records:
         record["value"] = {name: _short(value) for name, value in record["value"].items()}
@@ -249,7 +249,8 @@ _STEP = 300
 
 
 def _picture(name: str, shown: _Shown) -> schemas.PictureState | None:
-    """Returns None if there is no such pipeline. Parameters are not part of it: they may hold secrets."""
+    """Returns the picture of a pipeline, or None if there is no such pipeline. Leaves out parameters, because
+    they may hold secrets."""
     pipeline = shown.pipelines.get(name)
     if pipeline is None:
         return None
@@ -266,7 +267,8 @@ def _picture(name: str, shown: _Shown) -> schemas.PictureState | None:
 
 
 def _drawn(element: Mapping[str, Any], live: LiveElement, index: int) -> schemas.PictureElement:
-    """An element without a place stands in a row with the others, as in other pictures of pipelines."""
+    """Returns an element of the picture. An element without a place stands in a row with the others, as in
+    other pictures of pipelines."""
     ui = element.get("ui")
     place = ui if isinstance(ui, Mapping) else {}
     return {
@@ -288,7 +290,7 @@ def _category(type_: Any) -> str:
 
 
 def _inputs(element: Mapping[str, Any]) -> Iterable[str]:
-    """A draft may have anything there."""
+    """Yields the inputs of an element. A draft may have anything there."""
     inputs = element.get("inputs")
     for source in inputs.values() if isinstance(inputs, Mapping) else ():
         yield from (

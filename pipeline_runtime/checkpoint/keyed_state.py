@@ -1,4 +1,5 @@
-"""The states of a processor, in a RocksDB of the replica's own. It always stands at the end of one batch.
+"""Keeps the states of a processor in a RocksDB of the replica's own. The database always stands at the end of
+one batch.
 
     k<key>    what is kept for a key: bytes, as batch.kept makes them
     w         what is kept for the element as a whole: the key None
@@ -6,17 +7,17 @@
     b         how many bytes all of these keys and states have
     e         the batch at whose end all of them stand: `{"seq", "ends", "batch_time"}`; absent at first
 
-The changes of a batch stay in memory until its sink knows that the batch is committed. Then one write holds
-the changes and the batch's end together. So whatever happens, the state stands at the end of a committed
-batch, and the journal says what to follow from there. The write does not wait for the disk: after a power cut
-the state stands at an earlier batch.
+The changes of a batch stay in memory until the batch's sink knows that the batch is committed. Then one write
+stores the changes together with the batch's end. So whatever happens, the state stands at the end of a
+committed batch, and the journal says what to follow from there. The write does not wait for the disk: after a
+power cut, the state stands at an earlier batch.
 
-The next batch may begin before that write (`seal`). It sees what the batch before it has changed. All others
-see what is committed.
+The next batch may begin before that write (`seal`). It sees the changes of the batch before it. All others
+see only what is committed.
 
-A checkpoint of it is RocksDB's own: what is in memory is written, then files that never change are
-hard-linked. Runs of changes are merged with others of about their size (universal compaction), so a large
-state that changes little is seldom rewritten, and seldom stored again.
+A checkpoint of this state is RocksDB's own: RocksDB writes its memory to files, and makes hard links to files
+that never change. It merges runs of changes with other runs of about the same size (universal compaction). So
+it seldom rewrites a large state that changes little, and such a state is seldom stored again.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ class Changes:
 
 
 class KeyedState:
-    """Takes one batch at a time, and the next one while that is committed; link and look may be called
-    meanwhile, and close at any time. Raises ValueError when the files are damaged, and OSError when they
+    """Takes one batch at a time, and the next one while that is committed. Other threads may call link and
+    look meanwhile, and close at any time. Raises ValueError if the files are damaged, and OSError if they
     cannot be used now."""
 
     def __init__(self, path: Path, *, read_only: bool = False, patience_s: float = 0.0) -> None:
@@ -122,7 +123,8 @@ class KeyedState:
         os.replace(fresh, path)
 
     def close(self) -> None:
-        """Never raises. What was committed is in its log, even if something cannot be written now."""
+        """Closes the state, and never raises. Committed changes are in RocksDB's log, even if it cannot write
+        something now."""
         with self._linking, self._batch, self._looking:
             db, self._db = self._db, None
             if db is None:
@@ -135,7 +137,7 @@ class KeyedState:
     # --- a batch
 
     def begin(self) -> None:
-        """Begins a batch. What an earlier one has left that came to nothing is dropped."""
+        """Begins a batch. Drops what an earlier batch has left that came to nothing."""
         self._between_batches.clear()
         self._pending = Changes()
 
@@ -183,12 +185,13 @@ class KeyedState:
         self._pending.replaced.update(zip(keys, replaced, strict=True))
 
     def seal(self) -> None:
-        """The running batch keeps nothing more. The next one may begin before it is committed."""
+        """Says that the running batch keeps nothing more. The next batch may begin before this one is
+        committed."""
         with self._batch:
             self._sealed, self._pending = self._pending, Changes()
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """The batch that was sealed is committed."""
+        """Stores the changes of the sealed batch, which is committed."""
         batch = WriteBatch(raw_mode=True)
         changes = self._sealed
         self._look_up_replaced(changes)
@@ -331,7 +334,7 @@ def _end_of(db: Rdict) -> dict[str, Any] | None:
 
 
 def _opened_once_free(path: Path, patience_s: float, *, read_only: bool) -> Rdict:
-    """While another process opens or closes it, files come and go."""
+    """Opens the database once no other process opens or closes it: meanwhile, files come and go."""
     until = monotonic() + patience_s
     while True:
         try:

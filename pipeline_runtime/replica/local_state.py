@@ -1,4 +1,4 @@
-"""What a replica keeps on its node's disk.
+"""Stores what a replica keeps on its node's disk.
 
     <directory>/spark/       Spark's checkpoint. For each batch N it has offsets/N, then the state, then
                              ends/N (where the batch has ended), then commits/N
@@ -10,8 +10,8 @@
     <directory>/fresh.json   where the state was last begun fresh; nothing from before is in it
 
 Without `keyed/`, a batch of Spark's counts only if it has `commits/N` and `ends/N`. A batch without them was
-planned, and may have begun, but came to nothing. What is left of it is dropped before every start, because
-Spark would otherwise go on behind it.
+planned, and may have begun, but came to nothing. Every start first deletes what is left of such a batch,
+because Spark would otherwise go on after it.
 """
 
 from __future__ import annotations
@@ -174,10 +174,10 @@ def beginning(directory: Path) -> Boundary:
 
 
 def begin_fresh(directory: Path, at: Boundary) -> None:
-    """Leave all state behind. The next batch is the first of a fresh state, and begins `at` the end of the
+    """Leaves all state behind. The next batch is the first of a fresh state, and begins `at` the end of the
     old one.
 
-    As soon as this is written down, batches up to `at` no longer count; see `open_state`.
+    As soon as this is written to the disk, batches up to `at` no longer count; see `open_state`.
     """
     replace_text(directory / "fresh.json", json.dumps(at.to_json()), durable=True)
     open_state(directory)
@@ -201,7 +201,7 @@ def open_state(directory: Path) -> Boundary:
 
 
 def _remove(path: Path) -> None:
-    """Remove the directory in one step. A half removed one could not be read."""
+    """Removes the directory in one step, because nobody could read a directory that is removed by half."""
     if path.is_dir():
         shutil.rmtree(_former(path), ignore_errors=True)
         os.rename(path, _former(path))
@@ -212,7 +212,7 @@ def _former(path: Path) -> Path:
 
 
 def drop_unfinished(directory: Path) -> list[int]:
-    """Delete what is left of batches that came to nothing. Returns Spark's numbers of them."""
+    """Deletes what is left of batches that came to nothing. Returns Spark's numbers of these batches."""
     spark = spark_directory(directory)
     newest = spark_state.newest_done(spark)
     last = newest[0] if newest is not None else -1
@@ -225,10 +225,10 @@ def drop_unfinished(directory: Path) -> list[int]:
 
 
 def relocate(directory: Path) -> None:
-    """Make a state that came from another place readable here.
+    """Makes a state that came from another place readable here.
 
-    Spark keeps the absolute paths of its state schemas in `state/<operator>/_metadata/v2/<batch>`, so
-    a checkpoint that was moved still names the directory, and the machine, that it came from.
+    Spark keeps the absolute paths of its state schemas in `state/<operator>/_metadata/v2/<batch>`. So a
+    checkpoint that was moved still names the directory, and the machine, from which it came.
     """
     spark = spark_directory(directory).resolve()
     here = f'"file:{spark}/state/'
@@ -244,7 +244,8 @@ def relocate(directory: Path) -> None:
 
 
 def read_mark(directory: Path, local: Seq) -> JournalMark | None:
-    """Returns None if no mark fits the local state. The journal is then read from its beginning."""
+    """Returns the mark, or None if no mark fits the local state: then the journal is read from its
+    beginning."""
     try:
         data = json.loads((directory / "replica.json").read_text())
         mark = JournalMark(data["journal_offset"], JournalView.from_json(data["view"]))
@@ -259,9 +260,8 @@ def write_mark(directory: Path, mark: JournalMark) -> None:
 
 
 def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
-    """Replace the file's content: it has either the old one or the new one, and a snapshot leaves out what is
-    not there yet. With `durable` that also holds after a power cut.
-    """
+    """Replaces the file's content. The file always has either the old content or the new one, and a snapshot
+    leaves out a file that is not there yet. With `durable`, this also holds after a power cut."""
     temporary = path.with_name(f".{path.name}.tmp")
     with open(temporary, "w") as file:
         file.write(text)

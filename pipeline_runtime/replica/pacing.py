@@ -1,8 +1,8 @@
-"""How often a group starts a batch.
+"""Decides how often a group starts a batch.
 
 Whatever its size, a batch costs 60 to 70 ms of CPU if Spark plans it, and about 10 in a task that stays
-(batch.group). So a group starts batches as seldom as its latency target allows: when the oldest row that
-waits would otherwise be late. If the machine is busier than CPU_RELAXED, batches are further apart, and
+(batch.group). So a group starts batches as seldom as its latency target allows: each batch begins when its
+oldest row would otherwise be late. If the machine is busier than CPU_RELAXED, batches are further apart, and
 fuller.
 """
 
@@ -64,13 +64,13 @@ def interval_ms(
     planned: bool = False,
     target_ms: float = math.inf,
 ) -> float:
-    """The least time between the starts of two batches at this load of the machine.
+    """Returns the least time between the starts of two batches at this load of the machine, in ms.
 
-    On a busy machine it is proportional to what a batch costs, which depends on who runs it. It grows with
-    the square of the load, so a machine that is only half busy delays nobody much. `waiting_rows`
-    are known to wait behind the last batch. If they fill a batch, a pause gains nothing: the batch costs no
-    less later, and the queue only grows. Who asks for results within `target_ms` gets more of a busy machine
-    than who can wait.
+    On a busy machine, it is proportional to the cost of a batch, which depends on who runs the batch. It
+    grows with the square of the load, so a machine that is only half busy delays nobody much. `waiting_rows`
+    are known to wait after the last batch. If they fill a batch, a pause gains nothing: the batch costs no
+    less later, and the queue only grows. A group that wants results within `target_ms` gets more of a busy
+    machine than a group that can wait.
     """
     relaxed = CPU_RELAXED if planned else STAYING_CPU_RELAXED
     pressure = min(1.0, max(0.0, (cpu_ratio - relaxed) / (CPU_FULL - relaxed)))
@@ -82,22 +82,25 @@ def interval_ms(
 
 
 def batches_as_one(full_in_a_row: int) -> int:
-    """How many full batches an owner takes as one, after so many full ones of its own. The first ones are as
-    large as ever: behind a handover all wait for them."""
+    """Returns how many full batches an owner takes as one, after so many full ones of its own. Its first
+    batches are single ones: after a handover, all wait for them."""
     return FULL_AS_ONE if full_in_a_row >= FULL_IN_A_ROW else 1
 
 
 def may_wait_ms(latency_ms: int, batch_ms: float) -> float:
-    """How long a row may wait for its batch, which then takes `batch_ms`, and still be out in time."""
+    """Returns how long a row may wait for its batch, in ms, so that the row is still out in time if the batch
+    takes `batch_ms`."""
     return max(0.0, latency_ms - batch_ms)
 
 
 def took_ms(run_ms: float, wait_ms: float | None, let_wait_ms: float, latency_ms: int) -> float:
-    """What the next batch has to allow for, by one that ran for `run_ms` and whose oldest row had waited for
-    `wait_ms` in the end, of which it was let wait for `let_wait_ms`.
+    """Returns how much time the next batch has to allow for, in ms, from an earlier batch: it ran for
+    `run_ms`, and its oldest row had waited for `wait_ms` in the end, of which the planner had let it wait for
+    `let_wait_ms`.
 
-    A thread that waits is woken late at times, and a task has to be asked. What that takes counts as well, up
-    to LATE_RATIO of the target: on a busy machine it may be long, and more batches would only make it busier.
+    A waiting thread sometimes wakes up late, and a task has to be asked. That time counts as well, up to
+    LATE_RATIO of the target: on a busy machine it may be long, and more batches would only make the machine
+    busier.
     """
     if wait_ms is None:
         return run_ms
@@ -105,45 +108,46 @@ def took_ms(run_ms: float, wait_ms: float | None, let_wait_ms: float, latency_ms
 
 
 def wait_ms_max(has_sources: bool) -> float | None:
-    """How long rows of a group wait at most, whatever the target. Returns None if only the target counts."""
+    """Returns how long rows of a group wait at most, whatever the target, in ms, or None if only the target
+    counts."""
     return SOURCE_WAIT_MS_MAX if has_sources else None
 
 
 def gather_ms(latency_ms: int) -> float:
-    """How long a row may lie at the broker. To fetch each row by itself would cost more than to process
-    it."""
+    """Returns how long a row may lie at the broker, in ms. A fetch for each row would cost more than the
+    processing of the row."""
     return min(GATHER_MS_MAX, GATHER_RATIO * latency_ms)
 
 
 def followed_interval_ms(pace: Pace, batch_ms: float) -> float:
-    """The least time between the starts of two batches that somebody follows one by one. Where batches are
-    slow it exceeds `interval_ms_max`: otherwise no follower would ever catch up."""
+    """Returns the least time between the starts of two batches that a standby follows one by one, in ms. If
+    batches are slow, it exceeds `interval_ms_max`: otherwise no follower would ever catch up."""
     return min(FOLLOWED_PAUSE * batch_ms, max(pace.interval_ms_max, FOLLOWED_MS_MAX))
 
 
 def lockstep_interval_ms(pace: Pace, batch_ms: float) -> float:
-    """The least time between the starts of two announced batches, whatever the load. A release should be over
-    soon, but the successor must have caught up before it."""
+    """Returns the least time between the starts of two announced batches, in ms, whatever the load. A release
+    should be over soon, but the successor must catch up before it."""
     return max(pace.interval_ms_min, min(LOCKSTEP_PAUSE * batch_ms, RELEASE_WAIT_MS_MAX))
 
 
 def far_interval_ms(pace: Pace, round_trip_ms: float) -> float:
-    """The least time before the batch with which an owner releases to a far successor. It lets the
-    successor's question reach the broker before the RELEASE does."""
+    """Returns the least time before the batch with which an owner releases to a far successor, in ms. Within
+    this time, the successor's request reaches the broker, before the RELEASE does."""
     asked_again_ms = ASKED_AGAIN * round_trip_ms + ASKED_AGAIN_MS
     return max(pace.interval_ms_min, min(asked_again_ms, RELEASE_WAIT_MS_MAX))
 
 
 def release_quiet_ms(batch_ms: float) -> float:
-    """How long after the last batch a follower is certain to have processed all there was."""
+    """Returns how long after the last batch a follower has certainly processed everything, in ms."""
     return max(RELEASE_QUIET_MS_MIN, min(3 * batch_ms, RELEASE_WAIT_MS_MAX))
 
 
 def stay_warm_s(release_begun: bool) -> float:
-    """How long an armed successor keeps an open transaction before it opens another one.
+    """Returns how long an armed successor keeps an open transaction before it opens another one, in s.
 
-    The broker ends a transaction after TRANSACTION_TIMEOUT_MS. To open one takes round trips, for which a
-    RELEASE would have to wait, so none is opened while the owner announces its last batches.
+    The broker ends a transaction after TRANSACTION_TIMEOUT_MS. Opening one takes round trips, for which a
+    RELEASE would have to wait. So the successor opens none while the owner announces its last batches.
     """
     return STAY_WARM_S_MAX if release_begun else STAY_WARM_S
 

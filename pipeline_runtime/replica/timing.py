@@ -1,5 +1,5 @@
-"""When an owner's next batch begins. The rules are in `pacing`; this applies them to the rows and batches of
-one group."""
+"""Decides when an owner's next batch begins. The rules are in `pacing`; this module applies them to the rows
+and batches of one group."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class BatchTimes:
 
 
 class BatchTiming:
-    """The planner tells it what becomes of each batch, and asks it when the next one is due. Times in seconds
-    are those of the monotonic clock."""
+    """Knows the times of a group's batches. The planner tells it what becomes of each batch, and asks it when
+    the next batch is due. Times in seconds are those of the monotonic clock."""
 
     def __init__(
         self, spec: GroupSpec, state: ReplicaState, offsets: InputOffsets, cpu: CpuLoad, *, planned: bool
@@ -82,8 +82,8 @@ class BatchTiming:
         self._planned_ms = (monotonic() - self._told_at_s) * 1000
 
     def granted(self, *, own: bool) -> None:
-        """`own`: this replica has decided the batch as the owner. If another one has, a replica that comes to
-        own behind it waits for nothing."""
+        """Says that a batch was granted. `own`: this replica has decided the batch as the owner. If another
+        replica has, an owner after it has nothing to wait for."""
         self._granted_at_s = monotonic()
         self._let_wait_ms = self._may_wait_ms()
         self._paced_from_s = self._granted_at_s if own else 0.0
@@ -92,12 +92,13 @@ class BatchTiming:
             self._offsets.rest_until(self._granted_at_s + ALONE_S_MAX)
 
     def written(self) -> None:
-        """Its records are written. While the transaction ends, the next batch's are fetched."""
+        """Says that the batch's records are written. While the transaction ends, the records of the next
+        batch are fetched."""
         self._offsets.rest_until(0.0)
 
     def of_batch(self, waited_s: float = 0.0) -> BatchTimes:
-        """The times of the batch that was granted last. `waited_s`: how long it has waited, processed, until
-        the one before it was committed. That is no part of what a batch takes."""
+        """Returns the times of the batch that was granted last. `waited_s`: how long the batch has waited,
+        processed, for the commit of the batch before it. This is no part of the time that a batch takes."""
         return BatchTimes(
             self._granted_at_s + waited_s, self._planned_ms, self._let_wait_ms, self.arrived_at_s
         )
@@ -126,13 +127,13 @@ class BatchTiming:
     # --- when the next one begins
 
     def begins_at_s(self, start: Ends, *, ending: bool, far_ms: float | None = None) -> float:
-        """When the batch behind `start` begins. `ending`: the inputs have ended, and it closes what is open.
-        `far_ms`: the round trip of a far successor, if the batch is the one to release with."""
+        """Returns when the batch after `start` begins. `ending`: the inputs have ended, and the batch closes
+        what is open. `far_ms`: the round trip of a far successor, if the owner releases with this batch."""
         interval_ms = self._interval_ms(start) if far_ms is None else far_interval_ms(self._spec.pace, far_ms)
         return max(self._paced_from_s + interval_ms / 1000, self.due_at_s(start, ending=ending))
 
     def due_at_s(self, start: Ends, *, ending: bool) -> float:
-        """When the batch has to begin for its oldest row to be out in time; 0 for at once."""
+        """Returns when the batch has to begin so that its oldest row is out in time. 0 means at once."""
         offsets = self._offsets
         waits_for_nothing = self._paced_from_s == 0.0 or self._state.directive.release is not None
         if waits_for_nothing or self._was_full or offsets.full(start):
@@ -150,15 +151,15 @@ class BatchTiming:
 
     @property
     def _fetches_once(self) -> bool:
-        """Whether rows are fetched once for a batch, and not while it runs: the fetches would delay it, and
-        take the more CPU the sooner a batch follows the other."""
+        """Returns whether rows are fetched once for each batch, and not while it runs: such fetches would
+        delay the batch, and the closer batches follow each other, the more CPU they take."""
         if self._planned or self._target_ms > URGENT_MS or self._state.directive.release is not None:
             return False
         permit = self._state.permit
         return permit is not None and not permit.is_far
 
     def more_waits(self, start: Ends) -> bool:
-        """Whether so much waits behind `start` that the next batch is not let wait for more."""
+        """Returns whether so many rows wait after `start` that the next batch need not wait for more."""
         return self._offsets.full(start) or (self._was_full and self._offsets.lag_rows(start) > 0)
 
     @property
@@ -176,7 +177,8 @@ class BatchTiming:
         return None if found is None else found - offsets.gather_s
 
     def look_s(self) -> float:
-        """How long sources inside the group need not be asked. They do not tell when they have rows."""
+        """Returns for how long nobody needs to ask the sources inside the group. They do not tell when they
+        have rows."""
         return max(self._spec.pace.interval_ms_min, self._may_wait_ms()) / 1000
 
     @property
@@ -185,12 +187,13 @@ class BatchTiming:
         return monotonic() - self._granted_at_s
 
     def usual_ms(self) -> float:
-        """How long a batch usually takes that is not several as one; 0 if that is not known."""
+        """Returns how long a single batch usually takes, or 0 if that is not known. Batches that are several
+        as one do not count."""
         return percentile(list(self._state.measures.usual_ms), 0.5) or 0.0
 
     def is_quiet(self) -> bool:
-        """Whether nothing has come for so long that a follower has processed all there was. The caller holds
-        `changed`."""
+        """Returns whether nothing has come for so long that a follower has processed everything. The caller
+        holds `changed`."""
         if self._offsets.waiting and not self._state.paused:
             return False
         return (monotonic() - self._granted_at_s) * 1000 > release_quiet_ms(self.usual_ms())

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import ssl
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import sleep
 from typing import Any
 
+from pipeline_runtime.connectors.schema_registry import SchemaRegistry
+from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
+
 
 class RegistryServer:
-    """Serves from `with` to its end. `asked` counts the requests."""
+    """Serves from `with` to its end. `asked` counts the requests. With a login it refuses all others."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(
+        self, port: int = 0, login: tuple[str, str] | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
+        """`login`: user name and password. `tls`: of the server."""
+        self.login = login
         self.schemas: dict[int, dict[str, Any]] = {}
         self.subjects: dict[str, int] = {}
         self.refuses = False  # schemas of subjects, as one that does not fit the former ones
@@ -27,6 +36,11 @@ class RegistryServer:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 registry.asked += 1
+                if not self.is_let_in():
+                    return
+                if self.path == "/subjects":
+                    self.answer(200, [*registry.subjects])
+                    return
                 number = self.path.removeprefix("/schemas/ids/")
                 found = registry.schemas.get(int(number)) if number.isdigit() else None
                 if found is None:
@@ -37,11 +51,21 @@ class RegistryServer:
             def do_POST(self) -> None:
                 registry.asked += 1
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if not self.is_let_in():
+                    return
                 if registry.refuses:
                     self.answer(409, {"error_code": 409, "message": "The schema is incompatible"})
                     return
                 subject = self.path.removeprefix("/subjects/").removesuffix("/versions")
                 self.answer(200, {"id": registry.register(subject, body["schema"])})
+
+            def is_let_in(self) -> bool:
+                if registry.login is not None:
+                    expected = base64.b64encode(":".join(registry.login).encode()).decode()
+                    if self.headers["Authorization"] != f"Basic {expected}":
+                        self.answer(401, {"error_code": 401, "message": "Unauthorized"})
+                        return False
+                return True
 
             def answer(self, status: int, body: Any) -> None:
                 content, headers = json.dumps(body).encode(), {}
@@ -65,7 +89,19 @@ class RegistryServer:
                 return None
 
         self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Returns the fields of a connection to it."""
+        login = {} if self.login is None else dict(zip(("user", "password"), self.login, strict=True))
+        return {"url": self.url, **login}
+
+    def asker(self, **changes: str) -> SchemaRegistry:
+        """Returns what asks it."""
+        return SchemaRegistry(SchemaRegistryConnection.model_validate({**self.fields, **changes}))
 
     def register(self, subject: str, schema: str) -> int:
         number = next((n for n, each in self.schemas.items() if each["schema"] == schema), None)

@@ -20,6 +20,8 @@ from typing import IO, Any, Generic, Protocol, Self, TypeVar, cast
 
 import msgspec
 
+from pipeline_runtime.formats.schema_registry import RegisteredSchema, Registry, SchemaRegistryError
+
 MESSAGE_BYTES_MAX = 1 << 30
 _SIZE_BYTES = 4
 _BUFFER_BYTES = 1 << 16  # with Python's default a message of 100 KB takes twice as long to read
@@ -112,6 +114,10 @@ class GateKeeper(Protocol):
     def keys_between(self, first: str, end: str, most: int) -> list[str]: ...
 
     def keep_states(self, kept: KeepStates) -> None: ...
+
+    def registry(self, name: str) -> Registry:
+        """Returns the schema registry that a connection leads to. Raises SchemaRegistryError."""
+        ...
 
 
 class Request(Generic[A_co]):
@@ -271,6 +277,40 @@ class KeepStates(Request[None]):
 
     def answered_by(self, keeper: GateKeeper) -> None:
         keeper.keep_states(self)
+
+
+@dataclass(frozen=True)
+class SchemaOf(Request[RegisteredSchema | str]):
+    """The schema that a registry has under a number, or why it is not known. `registry`: its connection."""
+
+    registry: str
+    number: int
+
+    def answered_by(self, keeper: GateKeeper) -> RegisteredSchema | str:
+        try:
+            return keeper.registry(self.registry).schema(self.number)
+        except SchemaRegistryError as error:
+            return str(error)
+
+    @staticmethod
+    def answer_from(value: Any) -> RegisteredSchema | str:
+        return value if isinstance(value, str) else RegisteredSchema(**value)
+
+
+@dataclass(frozen=True)
+class NumberOf(Request[int | str]):
+    """The number of an Avro schema under a subject, where it is registered if it is new, or why there is
+    none."""
+
+    registry: str
+    subject: str
+    schema: str
+
+    def answered_by(self, keeper: GateKeeper) -> int | str:
+        try:
+            return keeper.registry(self.registry).number(self.subject, self.schema)
+        except SchemaRegistryError as error:
+            return str(error)
 
 
 _REQUESTS: dict[str, type[Request[Any]]] = {kind.__name__: kind for kind in Request.__subclasses__()}

@@ -33,7 +33,7 @@ def run_batches(gate: GateClient, work: GroupWork, token: int, task: int) -> Non
         while (slices := gate.ask(SlicesOf(token, task))) is not None:
             output = work.run(slices, task)
             if not any(part.followed for part in slices):  # else nobody writes it
-                output = with_bodies(as_written(output, work.spec), work.encoded_here)
+                output = with_bodies(as_written(output, work.spec, work.registries), work.encoded_here)
             # The gate answers one request after the other, so the next batch can be asked for at once.
             gate.tell(PartProcessed(task, packed(output)))
     finally:
@@ -46,6 +46,7 @@ class GroupWork:
     def __init__(self, gate: Asked, reader: GroupReader) -> None:
         self._gate = gate
         self._reader = reader
+        self.registries = reader.registries
         self.spec = spec = reader.spec
         facts = GroupFacts(spec, reader.files, reader.directory)
         self._transforms = {

@@ -20,6 +20,7 @@ from pipeline_runtime.batch.decode import NotRead, Reject, arrow_schema, decode
 from pipeline_runtime.batch.foreign import foreign_reason, is_enclosed, not_an_object
 from pipeline_runtime.formats.malformed import Malformed
 from pipeline_runtime.formats.reading import value_reader
+from pipeline_runtime.formats.schema_registry import Registries, no_registry
 from pipeline_runtime.kafka.incoming import Headers
 from pipeline_runtime.kafka.peek import key_text
 from pipeline_runtime.model.paths import HEADER, KEY, ROOT, Path, value_at
@@ -128,6 +129,7 @@ def read_outside(
     schema: StreamSchema,
     reading: RecordReading,
     beside: Beside = _NOTHING,
+    registries: Registries = no_registry,
 ) -> Read:
     """Returns the rows of the records, in their order. What cannot be read is rejected, each row for
     itself. A timestamp that microseconds cannot hold becomes the nearest one that they can hold. Raises
@@ -135,7 +137,7 @@ def read_outside(
     timestamps_ms = np.minimum(np.maximum(timestamps_ms, -_TIMESTAMP_MS_MAX), _TIMESTAMP_MS_MAX)
     if reading.is_plain:
         return _plain(values, timestamps_ms, schema, reading)
-    return _mapped(values.to_pylist(), timestamps_ms, schema, reading, beside)
+    return _mapped(values.to_pylist(), timestamps_ms, schema, reading, beside, registries)
 
 
 def _plain(
@@ -169,9 +171,14 @@ def _mapped(
     timestamps_ms: NDArray[np.int64],
     schema: StreamSchema,
     reading: RecordReading,
-    beside: Beside = _NOTHING,
+    beside: Beside,
+    registries: Registries,
 ) -> Read:
-    parsed = _parsed if reading.format is None else value_reader(reading.format, _numbers(schema, reading))
+    parsed = (
+        _parsed
+        if reading.format is None
+        else value_reader(reading.format, _numbers(schema, reading), registries)
+    )
     rows: list[list[Any]] = []
     places: list[int] = []
     times_us: list[int] = []

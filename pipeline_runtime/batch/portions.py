@@ -20,6 +20,7 @@ import pyarrow as pa
 from pipeline_runtime.batch.decode import arrow_schema, decode
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.outside import Beside, Read, read_outside
+from pipeline_runtime.formats.schema_registry import Registries, SchemaRegistryError, no_registry
 from pipeline_runtime.kafka.arrow_batches import Rows
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import Records
@@ -46,7 +47,8 @@ class Portion:
     unread: dict[int, str]  # by offset: why a record was not unpacked
 
     @staticmethod
-    def of(records: Records, group_input: GroupInput) -> Portion:
+    def of(records: Records, group_input: GroupInput, registries: Registries = no_registry) -> Portion:
+        """Raises SchemaRegistryError."""
         ends = {} if group_input.external else _ends(records)
         unread = records.unread
         others = set() if group_input.external else _for_others(records, group_input.consumer)
@@ -55,7 +57,7 @@ class Portion:
             rest = [place for place in range(len(records)) if place not in left_out]
             told = {int(records.offsets[place]): why for place, why in unread.items()}
             records, unread = records.taken(rest), told
-        return Portion(records, _read(records, group_input), tuple(ends.values()), unread)
+        return Portion(records, _read(records, group_input, registries), tuple(ends.values()), unread)
 
     @cached_property
     def bytes(self) -> int:
@@ -83,11 +85,11 @@ class _Coming:
     get: Callable[[], Portion]
 
     @staticmethod
-    def of(records: Records, group_input: GroupInput) -> _Coming:
+    def of(records: Records, group_input: GroupInput, registries: Registries) -> _Coming:
         if records.rows is None and len(records) >= PARSED_BESIDE_MIN:
-            parsed = _parser.submit(Portion.of, records, group_input)
+            parsed = _parser.submit(Portion.of, records, group_input, registries)
             return _Coming(len(records), records.bytes, parsed.result)
-        return _Coming.made(Portion.of(records, group_input))
+        return _Coming.made(Portion.of(records, group_input, registries))
 
     @staticmethod
     def made(portion: Portion) -> _Coming:
@@ -101,10 +103,18 @@ class PortionReader:
     """Reads one partition of an input. `held` may be called while another thread is in `read_one_ahead`.
     Apart from that it is for one thread at a time."""
 
-    def __init__(self, kafka: KafkaSettings, group_input: GroupInput, partition: int, of: int = 1) -> None:
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        group_input: GroupInput,
+        partition: int,
+        of: int = 1,
+        registries: Registries = no_registry,
+    ) -> None:
         """`of`: how many partitions its task reads."""
         assert group_input.topic is not None
         self._item = group_input
+        self._registries = registries
         self._reader = PartitionReader(kafka, group_input.topic, partition, of)
         # All portions from `_begin`, where the last range ended, to `_end`. Each has the offset before which
         # it ends.
@@ -135,7 +145,7 @@ class PortionReader:
         yield from self._taken(start, end)
         at = max(start, min(self._end, end))
         if at < end:
-            yield from _parsed_beside(self._reader.read(at, end, topic_id), self._item)
+            yield from _parsed_beside(self._reader.read(at, end, topic_id), self._item, self._registries)
             self._end = end
         if not self._reader.is_of(topic_id):
             self._reader.confirm(topic_id)
@@ -172,7 +182,7 @@ class PortionReader:
         if found is None:
             return None
         records, end = found
-        coming = _Coming.of(records, self._item)
+        coming = _Coming.of(records, self._item, self._registries)
         with self._lock:
             self._ahead.append((end, coming))
             self._end = end
@@ -182,11 +192,13 @@ class PortionReader:
         self._reader.close()
 
 
-def _parsed_beside(found: Iterator[Records], group_input: GroupInput) -> Iterator[Portion]:
+def _parsed_beside(
+    found: Iterator[Records], group_input: GroupInput, registries: Registries
+) -> Iterator[Portion]:
     """Yields the portion of each of `found`. While it is parsed, the one after it is read."""
     before: _Coming | None = None
     for records in found:
-        coming = _Coming.of(records, group_input)
+        coming = _Coming.of(records, group_input, registries)
         if before is not None:
             yield before.get()
         before = coming
@@ -228,12 +240,16 @@ def _for_others(records: Records, consumer: str) -> set[int]:
     }
 
 
-def _read(records: Records, group_input: GroupInput) -> Read:
+def _read(records: Records, group_input: GroupInput, registries: Registries) -> Read:
     if group_input.reading is not None:
         beside = Beside(records.keys, records.headers)
-        return read_outside(
-            records.values, records.timestamps_ms, group_input.schema, group_input.reading, beside
-        )
+        given = records.values, records.timestamps_ms, group_input.schema, group_input.reading
+        try:
+            return read_outside(*given, beside, registries)
+        except SchemaRegistryError as error:
+            raise SchemaRegistryError(
+                f"The records of the topic {group_input.topic} wait: {error}"
+            ) from error
     if records.rows is not None:
         return _as_written(records, records.rows, group_input.schema)
     return _as_json(records, records.values, group_input.schema)

@@ -19,6 +19,7 @@ from pipeline_runtime.batch.outside import not_far_ahead
 from pipeline_runtime.batch.portions import Portion, PortionReader
 from pipeline_runtime.batch.reading_ahead import ReadingAhead
 from pipeline_runtime.batch.rows import Asked, keyed
+from pipeline_runtime.formats.schema_registry import Registries, no_registry
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import key_text
@@ -58,8 +59,10 @@ def with_meta(rows: pa.Table, batch_time_ms: int) -> pa.Table:
 class GroupReader:
     """All inputs of one group, as one worker process reads them."""
 
-    def __init__(self, gate: Asked) -> None:
+    def __init__(self, gate: Asked, registries: Registries = no_registry) -> None:
+        """`registries`: may be asked by any thread."""
         self._gate = gate
+        self.registries = registries
         group = gate.ask(Describe())
         spec = GroupSpec.model_validate(group.spec)
         self._kafka = KafkaSettings(**group.kafka)
@@ -136,11 +139,13 @@ class GroupReader:
         assert group_input.topic is not None
         if part.records is not None:
             for records in unpack(part.records, group_input.topic):
-                yield Portion.of(records.between(part.start, part.end), group_input)
+                yield Portion.of(records.between(part.start, part.end), group_input, self.registries)
             return
         reader = self._partitions.get((group_input.topic, part.partition))
         if reader is None:
-            reader = PortionReader(self._kafka, group_input, part.partition, self._reads_many)
+            reader = PortionReader(
+                self._kafka, group_input, part.partition, self._reads_many, self.registries
+            )
             self._partitions[group_input.topic, part.partition] = reader
         self._read_last.add(reader)
         where = part.start, part.end, part.topic_id

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from pipeline_runtime.batch.output import LETTERS, RECORDS, BatchOutput
 from pipeline_runtime.formats.malformed import Unwritable
+from pipeline_runtime.formats.schema_registry import Registries, SchemaRegistryError
 from pipeline_runtime.formats.writing import RowWriter, row_writer
 from pipeline_runtime.model.spec import GroupSpec, OutputStream
 
@@ -31,25 +32,32 @@ WRITTEN = pa.schema(
 """The records of a stream that has another format than JSON, or headers."""
 
 
-def as_written(output: BatchOutput, spec: GroupSpec) -> BatchOutput:
+def as_written(output: BatchOutput, spec: GroupSpec, registries: Registries) -> BatchOutput:
     """Returns the output with the records of users' topics as these topics have them. A row that its format
     does not take is a dead letter. Raises SchemaRegistryError."""
     for stream in spec.outputs:
         records = output.records.get(stream.source)
         if stream.writing is not None and records is not None and records.num_rows:
-            output = _written(output, stream, records)
+            output = _written(output, stream, records, registries)
     return output
 
 
-def _written(output: BatchOutput, stream: OutputStream, records: pa.Table) -> BatchOutput:
+def _written(
+    output: BatchOutput, stream: OutputStream, records: pa.Table, registries: Registries
+) -> BatchOutput:
     assert stream.writing is not None
     writer = row_writer(stream.writing, stream.data_schema)
     is_json = stream.writing.format is None
+    try:
+        prefix = writer.prefix(registries)
+    except SchemaRegistryError as error:
+        raise SchemaRegistryError(f"The rows for the topic {stream.topic} wait: {error}") from error
     found: list[tuple[Any, ...]] = []
     letters: list[dict[str, Any]] = []
     for key, time_ms, text in zip(*(records[name].to_pylist() for name in RECORDS.names), strict=True):
         try:
-            found.append((key, time_ms, *_record(text, writer, is_json=is_json)))
+            value, headers = _record(text, writer, is_json=is_json)
+            found.append((key, time_ms, prefix + value, headers))
         except Unwritable as error:
             letters.append(
                 {

@@ -28,6 +28,7 @@ from pipeline_runtime.connectors.config import (
     named,
     reached,
     secrets_in,
+    secrets_of,
 )
 from pipeline_runtime.connectors.delivery import deliver, ingest, ingest_once
 from pipeline_runtime.connectors.in_words import in_words
@@ -143,7 +144,7 @@ def _prepared(config: ConnectorConfig, report: Report, masked: Masked) -> Callab
         return lambda orders: _drain(config, kafka, report, orders.stop)
     try:
         with fitting("element"):
-            masked.hide(secrets_in(named(config.operator).connection, config.connection))
+            masked.hide(secrets_of(config))
         connector = made(config)
     except ConnectorError as error:
         report.failing(str(error))
@@ -259,7 +260,7 @@ def sample(asked: str) -> SampleAnswer:
     """Returns the first records of a ConnectorConfig, or why there are none."""
     config = ConnectorConfig.model_validate_json(asked)
     masked = _log_without_secrets()
-    masked.hide(secrets_in(named(config.operator).connection, config.connection))
+    masked.hide(secrets_of(config))
     try:
         found = sampled(made(config))
     except Exception as error:

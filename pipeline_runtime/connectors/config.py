@@ -22,7 +22,8 @@ SPOOL_BYTES_MAX = 256 << 20
 
 
 class ConnectorConfig(Frozen):
-    """`connector` and `operator` are "module:class". `missing` says, in words, why there is no connection."""
+    """`connector` and `operator` are "module:class". `missing` says, in words, why there is no
+    connection."""
 
     kind: Literal["in", "out", "drain"]  # "drain" only empties a spool
     deployment: str
@@ -32,7 +33,7 @@ class ConnectorConfig(Frozen):
     connector: str = ""
     operator: str = ""
     params: dict[str, Any] = {}
-    connection: dict[str, Any] | None = None
+    connections: dict[str, dict[str, Any]] = {}  # their fields, by the parameter that names them
     group: str = ""
     rows: StreamSchema | None = None
     missing: str = ""
@@ -67,11 +68,15 @@ def made(config: ConnectorConfig) -> Any:
     with fitting("element"):
         operator, connector = named(config.operator), named(config.connector)
         params = operator.Params.model_validate(config.params)
-    connection = None
-    if operator.connection is not None:
-        with fitting("connection"):
-            connection = reached(operator.connection.model_validate(config.connection))
-    return connector(Place(config.deployment, config.element, params, connection, config.group, config.rows))
+    kinds = operator.given()
+    with fitting("connection"):
+        found = {
+            name: reached(kinds[name].model_validate(fields)) for name, fields in config.connections.items()
+        }
+    connection = found.pop("connection", None)
+    return connector(
+        Place(config.deployment, config.element, params, connection, config.group, config.rows, found)
+    )
 
 
 C = TypeVar("C", bound=ConnectionFields)
@@ -84,6 +89,13 @@ def reached(connection: C) -> C:
     if machine is None or machine.kind != connection.kind:
         return connection
     return connection.model_copy(update={"host": LOOPBACK, "port": started(named(machine.server))})
+
+
+def secrets_of(config: ConnectorConfig) -> tuple[str, ...]:
+    """Returns the values of the secret fields of its connections."""
+    kinds = named(config.operator).given()
+    found = (secrets_in(kinds.get(name), fields) for name, fields in config.connections.items())
+    return tuple(secret for secrets in found for secret in secrets)
 
 
 def secrets_in(kind: type[ConnectionFields] | None, fields: Mapping[str, Any] | None) -> tuple[str, ...]:

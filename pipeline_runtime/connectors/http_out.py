@@ -27,6 +27,7 @@ from pipeline_runtime.connectors.sent import Sent
 from pipeline_runtime.connectors.tls import tls_context
 from pipeline_runtime.model.connectors import ROWS_SHOWN
 from pipeline_runtime.operators.http import HttpConnection, HttpOutParams
+from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 
 ANSWER_BYTES_MAX = 65_536
 """How much of an answer is read."""
@@ -54,17 +55,12 @@ class Answer:
 class Server:
     """An HTTP server. Raises ConnectorError if it does not answer."""
 
-    def __init__(self, connection: HttpConnection, timeout_s: float) -> None:
+    def __init__(self, connection: HttpConnection | SchemaRegistryConnection, timeout_s: float) -> None:
         self._where, self._timeout_s = connection.where, timeout_s
-        headers = {"User-Agent": "Fogline"}
-        if connection.token is not None:
-            headers["Authorization"] = f"Bearer {connection.token}"
-        if connection.header is not None and connection.header_value is not None:
-            headers[connection.header] = connection.header_value
         try:
             self._client = httpx.Client(
                 base_url=connection.base_url,
-                headers=headers,
+                headers={"User-Agent": "Fogline", **connection.headers},
                 timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
                 verify=tls_context(connection) if connection.tls else False,
                 follow_redirects=False,

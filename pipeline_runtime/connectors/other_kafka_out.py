@@ -16,9 +16,10 @@ from typing import Any
 from pipeline_runtime.connectors import lost_position
 from pipeline_runtime.connectors.kafka_ends import RENEW_S
 from pipeline_runtime.connectors.kafka_session import ASK_S, asking, partitions_of, reached
+from pipeline_runtime.connectors.schema_registry import SchemaRegistry
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
 from pipeline_runtime.formats.malformed import Unwritable
-from pipeline_runtime.formats.schema_registry import SchemaRegistryError
+from pipeline_runtime.formats.schema_registry import SchemaRegistryError, no_registry
 from pipeline_runtime.formats.writing import RowWriter, cell_text
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, close_spent, open_consumer, within
 from pipeline_runtime.kafka.delivered import noted_position
@@ -32,6 +33,7 @@ from pipeline_runtime.kafka.transactions import (
 )
 from pipeline_runtime.model.spec import RecordWriting
 from pipeline_runtime.operators.other_kafka import KafkaConnection, OtherKafkaOutParams
+from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 
 ALIVE_S = 5.0
 
@@ -47,6 +49,8 @@ class OtherKafkaDeliverer(Deliverer[OtherKafkaOutParams, KafkaConnection]):
         assert place.rows is not None
         params = place.params
         self._writer = RowWriter(params.writing_to(params.topic) or RecordWriting(), place.rows)
+        registry = place.others.get("registry")
+        self._registry = SchemaRegistry(registry) if isinstance(registry, SchemaRegistryConnection) else None
         self._key = place.rows.key
         self._tp = TopicPartition(params.topic, 0)
         self.mark = {
@@ -86,14 +90,16 @@ class OtherKafkaDeliverer(Deliverer[OtherKafkaOutParams, KafkaConnection]):
         now_ms = int(time() * 1000)
         refused: list[Refused] = []
         self._records = []
+        try:
+            prefix = self._writer.prefix(self._registry_named)
+        except SchemaRegistryError as error:
+            raise ConnectorError(str(error)) from error
         for place, row in enumerate(batch.rows):
             try:
-                record = self._record(row, batch.times_ms[place])
+                record = self._record(row, batch.times_ms[place], prefix)
             except Unwritable as error:
                 refused.append(Refused(place, str(error)))
                 continue
-            except SchemaRegistryError as error:
-                raise ConnectorError(f"{error}.") from error
             why = self._limits.refusal(record.key, record.value, record.timestamp_ms, now_ms, record.headers)
             if why is None:
                 self._records.append(record)
@@ -122,11 +128,14 @@ class OtherKafkaDeliverer(Deliverer[OtherKafkaOutParams, KafkaConnection]):
         if consumer is not None:
             close_spent(consumer)
 
-    def _record(self, row: Any, time_ms: int) -> OutgoingRecord:
+    def _registry_named(self, name: str) -> SchemaRegistry:
+        """Implements formats.schema_registry.Registries."""
+        return no_registry(name) if self._registry is None else self._registry
+
+    def _record(self, row: Any, time_ms: int, prefix: bytes) -> OutgoingRecord:
         key = None if self._key is None or row.get(self._key) is None else cell_text(row[self._key]).encode()
-        return OutgoingRecord(
-            self.place.params.topic, self._writer.value(row), key, time_ms, headers=self._writer.headers(row)
-        )
+        value = prefix + self._writer.value(row)
+        return OutgoingRecord(self.place.params.topic, value, key, time_ms, headers=self._writer.headers(row))
 
     def _limits_at(self, kafka: KafkaSettings) -> TopicLimits:
         """Returns what the topic takes, or the producer's own limits if the user may not ask for that."""

@@ -40,7 +40,7 @@ class {name}Connection(ConnectionFields):
 
 
 class {name}Params(Params):
-    connection: str = connection_field("{type}")
+    connection: str = connection_field({name}Connection)
 
 
 class {name}({base}):

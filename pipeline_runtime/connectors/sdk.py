@@ -58,6 +58,8 @@ class Place(Generic[P, C]):
     connection: C  # the ConnectionFields of the kind that the operator names
     group: str = ""  # whose owners `Deliverer.open` numbers
     rows: StreamSchema | None = None  # of a deliverer: the columns of its rows
+    # The connections that other parameters than `connection` name, by parameter.
+    others: Mapping[str, ConnectionFields] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

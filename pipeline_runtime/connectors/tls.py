@@ -1,4 +1,4 @@
-"""TLS of connections with operators.connections.TlsFields."""
+"""TLS of connections."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from cryptography import x509
 
 from pipeline_runtime.connectors.sdk import ConnectorError
 from pipeline_runtime.operators.connections import TlsFields
+from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 
 
-def tls_context(connection: TlsFields) -> ssl.SSLContext:
-    """Returns the context of a connection with TlsFields. Raises ssl.SSLError, ConnectorError."""
+def tls_context(connection: TlsFields | SchemaRegistryConnection) -> ssl.SSLContext:
+    """Returns the context of a connection that is encrypted. Raises ssl.SSLError, ConnectorError."""
     try:
         context = ssl.create_default_context(cadata=connection.ca or None)
     except ssl.SSLError as error:

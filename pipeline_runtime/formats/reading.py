@@ -12,7 +12,7 @@ from typing import Any
 from pipeline_runtime.formats.avro import decoded
 from pipeline_runtime.formats.avro_schema import avro_schema
 from pipeline_runtime.formats.malformed import Malformed
-from pipeline_runtime.formats.schema_registry import has_prefix, registry_at
+from pipeline_runtime.formats.schema_registry import NumberedReader, Registries, has_prefix
 from pipeline_runtime.model.plain_data import shown
 from pipeline_runtime.model.spec import RecordFormat
 
@@ -23,13 +23,22 @@ _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*", re.ASCII)
 ReadValue = Callable[[bytes | None], Any]
 
 
-@lru_cache(maxsize=256)
-def value_reader(format: RecordFormat, numbers: frozenset[str | int] = frozenset()) -> ReadValue:
-    """Returns what reads the records' values. It raises Malformed, and SchemaRegistryError.
+def value_reader(format: RecordFormat, numbers: frozenset[str | int], registries: Registries) -> ReadValue:
+    """Returns what reads the records' values of a batch or a part of it. It raises Malformed, and
+    SchemaRegistryError. Raises SchemaRegistryError.
 
     A value of Avro becomes what its schema says, a text itself, and CSV an array of rows: arrays of cells, or
     objects if a line names them. `numbers`: the cells, by name or place, that are to be numbers.
     """
+    if format.registry is None:
+        return _plain_reader(format, numbers)
+    own = None if format.avro is None else avro_schema(format.avro)
+    numbered = NumberedReader(registries(format.registry), own)
+    return lambda value: numbered.value(_there(value))
+
+
+@lru_cache(maxsize=256)
+def _plain_reader(format: RecordFormat, numbers: frozenset[str | int]) -> ReadValue:
     match format.kind:
         case "avro":
             return _avro(format)
@@ -93,16 +102,8 @@ def _pointed(
 
 
 def _avro(format: RecordFormat) -> ReadValue:
-    own = None if format.avro is None else avro_schema(format.avro)
-    if format.registry is not None:
-        registry = registry_at(format.registry)
-
-        def by_number(value: bytes | None) -> Any:
-            writer, body = registry.split(_there(value))
-            return decoded(body, writer, own)
-
-        return by_number
-    assert own is not None
+    assert format.avro is not None
+    own = avro_schema(format.avro)
 
     def by_own(value: bytes | None) -> Any:
         try:

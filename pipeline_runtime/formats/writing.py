@@ -12,9 +12,9 @@ from typing import Any
 from pipeline_runtime.formats.avro import AvroWriter
 from pipeline_runtime.formats.avro_schema import avro_schema, schema_text_of
 from pipeline_runtime.formats.malformed import Unwritable
-from pipeline_runtime.formats.schema_registry import prefix, registry_at
+from pipeline_runtime.formats.schema_registry import Registries, prefix
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.model.spec import RecordWriting
+from pipeline_runtime.model.spec import RecordFormat, RecordWriting
 
 Row = Mapping[str, Any]
 """A row as JSON has it: a time is a text in ISO 8601."""
@@ -22,13 +22,24 @@ Headers = tuple[tuple[str, bytes], ...]
 
 
 class RowWriter:
-    """Writes rows of one stream. Each method raises Unwritable; `value` also SchemaRegistryError."""
+    """Writes rows of one stream."""
 
     def __init__(self, writing: RecordWriting, schema: StreamSchema) -> None:
         self._writing = writing
+        self._schema = schema
         self._value = _value_writer(writing, schema)
 
+    def prefix(self, registries: Registries) -> bytes:
+        """Returns how each value begins: with the number of its schema, if a registry keeps it. Raises
+        SchemaRegistryError."""
+        format = self._writing.format
+        if format is None or format.registry is None:
+            return b""
+        text = _avro_text(format, self._schema)
+        return prefix(registries(format.registry).number(self._writing.subject, text))
+
     def value(self, row: Row) -> bytes:
+        """Returns what stands behind the prefix. Raises Unwritable."""
         return self._value(row)
 
     def headers(self, row: Row) -> Headers:
@@ -54,7 +65,7 @@ def _value_writer(writing: RecordWriting, schema: StreamSchema) -> Callable[[Row
         return lambda row: json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
     match format.kind:
         case "avro":
-            return _avro_writer(writing, schema)
+            return AvroWriter(avro_schema(_avro_text(format, schema))).written
         case "csv":
             return lambda row: _line(row, writing, schema).encode()
         case "text":
@@ -86,17 +97,5 @@ def _cell(value: Any, *, has_comma: bool) -> str:
     return text.replace(".", ",") if has_comma and isinstance(value, float) else text
 
 
-def _avro_writer(writing: RecordWriting, schema: StreamSchema) -> Callable[[Row], bytes]:
-    format = writing.format
-    assert format is not None
-    text = format.avro or schema_text_of(schema, "Row")
-    writer = AvroWriter(avro_schema(text))
-    if format.registry is None:
-        return writer.written
-    registry = registry_at(format.registry)
-
-    def with_number(row: Row) -> bytes:
-        number = registry.number(writing.subject, text)
-        return prefix(number) + writer.written(row)
-
-    return with_number
+def _avro_text(format: RecordFormat, schema: StreamSchema) -> str:
+    return format.avro or schema_text_of(schema, "Row")

@@ -59,7 +59,8 @@ class RecordFormat(Frozen):
 
     kind: Literal["avro", "csv", "text"]
     avro: str | None = None  # the schema, as JSON
-    registry: str | None = None  # the URL of a schema registry: each record begins with its schema's number
+    # the name of the connection to a schema registry: each record begins with its schema's number
+    registry: str | None = None
     delimiter: str = ","  # of CSV
     decimal: Literal[".", ","] = "."
     names: bool = False  # the first line of each record names its cells

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from pipeline_runtime.model.connectors import Found
 from pipeline_runtime.model.schema import Field, StreamSchema
 from pipeline_runtime.model.spec import RecordReading
-from pipeline_runtime.operators.connections import ConnectionFields
+from pipeline_runtime.operators.connections import ConnectionFields, connections_of
 from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, TransformOperator
 
@@ -28,6 +28,12 @@ class ConnectedOperator(TransformOperator):
     connection: ClassVar[type[ConnectionFields] | None] = None
     delivery: ClassVar[Literal["exactly once", "at least once"]] = "at least once"
     state_params = frozenset()  # its topic stays the same whatever the parameters are
+
+    @classmethod
+    def given(cls) -> dict[str, type[ConnectionFields]]:
+        """Returns the parameters that name the connections that the connector is given, each with its
+        kind."""
+        return connections_of(cls)
 
     @classmethod
     def taken(
@@ -51,6 +57,11 @@ class ConnectorSource(ConnectedOperator):
     # Why a preview may not read from its system, in words for a user; empty if it may. A system that hands a
     # row to one reader alone is not read by a preview.
     no_preview: ClassVar[str] = ""
+
+    @classmethod
+    def given(cls) -> dict[str, type[ConnectionFields]]:
+        """As ConnectedOperator.given. What else its records need, their reader gets."""
+        return {name: kind for name, kind in connections_of(cls).items() if name == "connection"}
 
     @abstractmethod
     def reading(self) -> RecordReading:

@@ -1,12 +1,13 @@
 """Connections: how to reach a system outside, once for all elements that use it.
 
-An admin makes a connection. An element names it in its parameter `connection`. The element's operator says
-which kind of connection it needs. Fields marked `Secret` are sealed at rest, and no document, export, log or
+An admin makes a connection. An element names it in a parameter (`connection_field`), which says what kind of
+connection it needs. Fields marked `Secret` are sealed at rest, and no document, export, log or
 answer holds them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar
 
@@ -14,7 +15,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from pipeline_runtime.model.faults import pydantic_faults, words_for_pattern
 from pipeline_runtime.operators.registry import default_registry
-from pipeline_runtime.operators.sdk import Params
+from pipeline_runtime.operators.sdk import Operator, Params
 
 _MARK = "x-secret"
 _SECRET_HINT: dict[str, JsonValue] = {_MARK: True, "format": "password"}
@@ -23,23 +24,13 @@ Secret = Annotated[str, Field(max_length=20_000, json_schema_extra=_SECRET_HINT)
 
 NAME = words_for_pattern(
     r"^[a-z0-9][a-z0-9-]{0,59}$",
-    "a connection's name consists of at most 60 small letters, digits and hyphens",
+    "a connection's name consists of at most 60 small letters, digits and hyphens; it is no address",
 )
 HOST = words_for_pattern(
     r"^[A-Za-z0-9.:_-]{1,255}$",
     "a host is a name such as broker.plant.example, or an address such as 10.0.0.5, without a port",
 )
 Host = Annotated[str, Field(pattern=HOST, description="the name or address of its machine")]
-
-
-def connection_field(kind: str) -> Any:
-    """Returns the field of an element's parameter that names a connection of this kind."""
-    hint: dict[str, JsonValue] = {"format": "connection", "x-kind": kind}
-    return Field(
-        pattern=NAME,
-        json_schema_extra=hint,
-        description="the name of the connection, which an admin makes on the page Connections",
-    )
 
 
 class ConnectionFields(Params):
@@ -74,32 +65,70 @@ class ConnectionFields(Params):
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class NamesConnection:
+    """Marks a parameter as the name of a connection of this kind, also for the form."""
+
+    kind: type[ConnectionFields]
+
+    def __call__(self, schema: dict[str, Any]) -> None:
+        schema |= {"format": "connection", "x-kind": self.kind.kind}
+
+
+_NAMED = "the name of the connection, which an admin makes on the page Connections"
+
+
+def connection_field(
+    kind: type[ConnectionFields], description: str = _NAMED, *, title: str | None = None, default: Any = ...
+) -> Any:
+    """Returns the field of an element's parameter that names a connection of this kind. With a default the
+    element may do without."""
+    return Field(
+        default=default,
+        pattern=NAME,
+        title=title,
+        json_schema_extra=NamesConnection(kind),
+        description=description,
+    )
+
+
+def connections_of(operator: type[Operator]) -> dict[str, type[ConnectionFields]]:
+    """Returns the parameters of an operator that name connections, each with the kind that it needs."""
+    marks = {name: field.json_schema_extra for name, field in operator.Params.model_fields.items()}
+    return {name: mark.kind for name, mark in marks.items() if isinstance(mark, NamesConnection)}
+
+
+CA: Any = Field(
+    default=None,
+    max_length=20_000,
+    title="Certificate authority",
+    description="the certificate (PEM) of who has signed the server's; empty: those of this system",
+)
+CERTIFICATE: Any = Field(
+    default=None,
+    max_length=20_000,
+    title="Own certificate",
+    description="the certificate (PEM) by which the server knows Fogline; empty: none",
+)
+PRIVATE_KEY: Any = Field(
+    default=None, title="Own private key", description="the key (PEM) of the own certificate"
+)
+
+
 class TlsFields(ConnectionFields):
     """The base of connections that may be encrypted by TLS."""
 
     tls: bool = Field(default=False, title="TLS", description="encrypt what is sent")
-    ca: str | None = Field(
-        default=None,
-        max_length=20_000,
-        title="Certificate authority",
-        description="the certificate (PEM) of who has signed the server's; empty: those of this system",
-    )
-    certificate: str | None = Field(
-        default=None,
-        max_length=20_000,
-        title="Own certificate",
-        description="the certificate (PEM) by which the server knows Fogline; empty: none",
-    )
-    private_key: Secret | None = Field(
-        default=None, title="Own private key", description="the key (PEM) of the own certificate"
-    )
+    ca: str | None = CA
+    certificate: str | None = CERTIFICATE
+    private_key: Secret | None = PRIVATE_KEY
 
 
 @cache
 def kinds() -> dict[str, type[ConnectionFields]]:
     """Returns the kinds of connections that the installed operators need, by name."""
-    found = (getattr(operator, "connection", None) for operator in default_registry().all())
-    return {each.kind: each for each in found if each is not None}
+    found = (kind for operator in default_registry().all() for kind in connections_of(operator).values())
+    return {each.kind: each for each in found}
 
 
 def field_faults(kind: type[ConnectionFields], fields: dict[str, Any]) -> list[tuple[str, str]]:

@@ -75,6 +75,14 @@ class HttpConnection(TlsFields):
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """Returns what each request has besides its own."""
+        found = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        if self.header is not None and self.header_value is not None:
+            found[self.header] = self.header_value
+        return found
+
     @model_validator(mode="after")
     def _as_headers(self) -> HttpConnection:
         for value in (self.token, self.header_value):
@@ -135,7 +143,7 @@ _BODIES: list[JsonValue] = [
 
 
 class HttpOutParams(Params):
-    connection: str = connection_field("http")
+    connection: str = connection_field(HttpConnection)
     path: HttpPath = Field(default="/", description="where to send it: /api/rows")
     method: Literal["POST", "PUT", "PATCH"] = Field(default="POST", description="the method of the requests")
     body: Literal["row", "rows"] = Field(
@@ -200,7 +208,7 @@ class HttpOut(ConnectorSink):
 
 
 class HttpInParams(Params):
-    connection: str = connection_field("webhook")
+    connection: str = connection_field(WebhookConnection)
     port: int = Field(ge=1024, le=65_535, description="where the node listens; free on each of its nodes")
     address: Host = Field(
         default="0.0.0.0",

@@ -52,7 +52,7 @@ class HttpHeader(BaseModel):
 
 
 class HttpPollParams(Params):
-    connection: str = connection_field("http")
+    connection: str = connection_field(HttpConnection)
     path: HttpPath = Field(default="/", description="what is asked for: /api/rows?plant=1")
     every_s: float = Field(
         default=10.0,

@@ -284,14 +284,14 @@ class KafkaIn(TransformOperator):
     right rows of the next 50 minutes as late, and they go to the dead letters. Set `ahead_s` to a few minutes
     if the field is in UTC.
 
-    Avro needs its schema, in the form or in a schema registry (`registry`) that speaks Confluent's protocol
-    and asks for no login. With a registry each record begins with a zero and the number of its writer's
-    schema, and a schema in the form is the reader's. Without columns all fields of the form's schema become
-    columns, also those of records in the record (`outer_inner`); arrays, maps, bytes and choices of several
-    types are left out. `timestamp-millis`, `timestamp-micros` and `date` are times, `decimal` is a number or,
-    exactly, a text, `uuid` and an enum are texts. A schema whose type holds itself is not read. While the
-    registry does not answer, the element waits and says so. A number that the registry does not have makes
-    a dead letter.
+    Avro needs its schema, in the form or in a schema registry that speaks Confluent's protocol. `registry`
+    names the connection to it, which an admin makes. With a registry each record begins with a zero and the
+    number of its writer's schema, and a schema in the form is the reader's. Without columns all fields of the
+    form's schema become columns, also those of records in the record (`outer_inner`); arrays, maps, bytes and
+    choices of several types are left out. `timestamp-millis`, `timestamp-micros` and `date` are times,
+    `decimal` is a number or, exactly, a text, `uuid` and an enum are texts. A schema whose type holds itself
+    is not read. While the registry does not answer, or does not have the schema of a record, the element
+    waits and says so. A record whose schema is JSON Schema or Protobuf is a dead letter.
 
     Each line of a record of CSV is a row. Its cells are the columns in their order, or those that `from`
     names (`[3]` is the fourth), or with `names_line` those that the record's first line names. Numbers,

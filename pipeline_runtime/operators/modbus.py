@@ -198,7 +198,7 @@ def _check_within(place: ModbusPlace, name: str, first_address: int) -> None:
 
 
 class ModbusInParams(Params):
-    connection: str = connection_field("modbus")
+    connection: str = connection_field(ModbusConnection)
     every_ms: int = Field(
         default=1000,
         ge=10,
@@ -357,7 +357,7 @@ class ModbusTarget(ModbusPlace, _Written):
 
 
 class ModbusOutParams(Params):
-    connection: str = connection_field("modbus")
+    connection: str = connection_field(ModbusConnection)
     first_address: Literal[0, 1] = Field(
         default=0,
         title="First address",

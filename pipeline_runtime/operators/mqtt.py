@@ -152,7 +152,7 @@ _IN_QOS: list[JsonValue] = [
 
 
 class MqttInParams(Params):
-    connection: str = connection_field("mqtt")
+    connection: str = connection_field(MqttConnection)
     topics: tuple[TopicFilter, ...] = Field(
         min_length=1, max_length=50, description="topics, with + for one level and # for all that follow"
     )
@@ -339,7 +339,7 @@ def topic_of(topic: str, row: Mapping[str, Any]) -> str:
 
 
 class MqttOutParams(Params):
-    connection: str = connection_field("mqtt")
+    connection: str = connection_field(MqttConnection)
     topic: TopicText = Field(
         description="the topic; {column} stands for a value of the row: plant/{line}/power"
     )

@@ -106,7 +106,7 @@ _UNCHANGED: list[JsonValue] = [
 
 
 class OpcUaInParams(Params):
-    connection: str = connection_field("opcua")
+    connection: str = connection_field(OpcUaConnection)
     columns: tuple[OpcUaColumn, ...] = Field(
         min_length=1, max_length=NODES_MAX, description="the values to subscribe to, each a column"
     )
@@ -242,7 +242,7 @@ class OpcUaTarget(BaseModel):
 
 
 class OpcUaOutParams(Params):
-    connection: str = connection_field("opcua")
+    connection: str = connection_field(OpcUaConnection)
     nodes: tuple[OpcUaTarget, ...] = Field(
         min_length=1, max_length=NODES_MAX, description="the columns to write, and where to"
     )

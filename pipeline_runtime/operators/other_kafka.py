@@ -76,7 +76,7 @@ class KafkaConnection(TlsFields):
 
 
 class OtherTopicParams(Params):
-    connection: str = connection_field("kafka")
+    connection: str = connection_field(KafkaConnection)
     topic: TopicName = Field(description="an existing topic of that cluster")
 
 

@@ -57,7 +57,7 @@ class PostgresqlConnection(TlsFields):
 
 
 class PostgresqlOutParams(Params):
-    connection: str = connection_field("postgresql")
+    connection: str = connection_field(PostgresqlConnection)
     namespace: SqlName = Field(default="public", title="Schema", description="the schema of the table")
     table: SqlName = Field(description="the table, without its schema; capital letters count")
     keys: tuple[ColumnName, ...] = Field(

@@ -58,7 +58,7 @@ _STARTS: list[JsonValue] = [
 
 
 class PostgresqlInParams(Params):
-    connection: str = connection_field("postgresql")
+    connection: str = connection_field(PostgresqlConnection)
     namespace: SqlName = Field(default="public", title="Schema", description="the schema of the table")
     table: SqlName = Field(description="the table, without its schema; capital letters count")
     rising: SqlName = Field(

@@ -18,10 +18,11 @@ from pipeline_runtime.formats.avro_schema import (
     schema_text_of,
     without_null,
 )
-from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.model.spec import RecordFormat
 from pipeline_runtime.operators.columns import Decimal, Delimiter, SchemaCheck
+from pipeline_runtime.operators.connections import connection_field
+from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 from pipeline_runtime.operators.sdk import Params
 
 _FORMATS: list[JsonValue] = [
@@ -30,10 +31,6 @@ _FORMATS: list[JsonValue] = [
     {"title": "CSV", "value": "csv", "with": ["delimiter", "decimal", "names_line"]},
     {"title": "Text: the record is one value", "value": "text", "with": ["text_column"]},
 ]
-_URL = words_for_pattern(
-    r"^https?://[A-Za-z0-9.:\[\]_-]{1,255}(/[A-Za-z0-9._~/-]{0,500})?$",
-    "an address of a schema registry is such as http://registry.plant.example:8081, without a user name",
-)
 
 
 class FormatParams(Params):
@@ -50,12 +47,12 @@ class FormatParams(Params):
         title="Avro schema",
         description="the schema, as JSON; with a registry it may be left empty",
     )
-    registry: str | None = Field(
-        default=None,
-        pattern=_URL,
+    registry: str | None = connection_field(
+        SchemaRegistryConnection,
+        "the connection to a schema registry that speaks Confluent's protocol; each record then begins with"
+        " its schema's number. Empty: none",
         title="Schema registry",
-        description="the address of a schema registry that speaks Confluent's protocol; each record then"
-        " begins with its schema's number. Empty: none",
+        default=None,
     )
     delimiter: Delimiter = Field(
         default=",", description='the character between two cells of CSV, or the word "tab"'

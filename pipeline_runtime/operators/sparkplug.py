@@ -44,7 +44,7 @@ class EdgeMetric:
 
 
 class SparkplugOutParams(Params):
-    connection: str = connection_field("mqtt")
+    connection: str = connection_field(MqttConnection)
     group: SparkplugId = Field(title="Group id", description="the group that the edge node belongs to")
     node: SparkplugId = Field(
         title="Edge node id", description="the name of this edge node; no other one of its group has it"

@@ -14,7 +14,7 @@ from pipeline_runtime.batch.gate_messages import Slice
 from pipeline_runtime.batch.group import GroupWork
 from pipeline_runtime.batch.output import RECORDS
 from pipeline_runtime.batch.reader import GroupReader
-from pipeline_runtime.formats.schema_registry import SchemaRegistryError
+from pipeline_runtime.formats.schema_registry import Registries, SchemaRegistryError
 from pipeline_runtime.kafka.arrow_batches import KEY, TIME_MS
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
 from pipeline_runtime.kafka.json_rows import json_texts
@@ -46,7 +46,13 @@ class PathElement:
     """One element, as a group of its own."""
 
     def __init__(
-        self, spec: GroupSpec, kafka: KafkaSettings, files: Mapping[str, str], directory: Path, seen: Seen
+        self,
+        spec: GroupSpec,
+        kafka: KafkaSettings,
+        files: Mapping[str, str],
+        directory: Path,
+        registries: Registries,
+        seen: Seen,
     ) -> None:
         """Raises Stopped if it cannot be previewed."""
         [item] = spec.elements
@@ -58,7 +64,7 @@ class PathElement:
             raise Stopped("spark", self.id)
         self.keeper = PreviewKeeper(spec, kafka, files, directory)
         with _told(self.id):
-            self._work = GroupWork(self.keeper, _Reader(self.keeper, seen))
+            self._work = GroupWork(self.keeper, _Reader(self.keeper, registries, seen))
         self._offsets: dict[str, int] = {}  # of the streams inside that it has read
 
     def inside(self, made: Mapping[str, pa.Table], now_ms: int) -> list[Slice]:
@@ -92,8 +98,8 @@ class PathElement:
 
 
 class _Reader(GroupReader):
-    def __init__(self, keeper: PreviewKeeper, seen: Seen) -> None:
-        super().__init__(keeper)
+    def __init__(self, keeper: PreviewKeeper, registries: Registries, seen: Seen) -> None:
+        super().__init__(keeper, registries)
         self._seen = seen
 
     def read(self, part: Slice) -> Iterator[pa.Table]:
@@ -114,7 +120,9 @@ def _told(element: str) -> Iterator[None]:
 def stopped_by(element: str, error: Exception) -> Stopped:
     """Returns what ends the preview when the element's work has raised `error`."""
     refused: Refusal = "unreachable" if isinstance(error, AWAY) else "failed"
-    return Stopped(refused, element, f"{type(error).__name__}: {error}"[:_WHY_MAX])
+    is_sentence = isinstance(error, SchemaRegistryError)
+    why = str(error) if is_sentence else f"{type(error).__name__}: {error}"
+    return Stopped(refused, element, why[:_WHY_MAX])
 
 
 def _on_time(spec: GroupSpec) -> GroupSpec:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from pipeline_runtime.batch.gate_messages import FLUSH, TICK, Slice
 from pipeline_runtime.batch.inputs import GroupInput
+from pipeline_runtime.formats.schema_registry import Registries, no_registry
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.preview import SHOWN_MAX, PreviewAnswer, PreviewQuestion, SampleRow
 from pipeline_runtime.model.schema import StreamSchema
@@ -44,13 +45,14 @@ def preview(
     directory: Path,
     now_ms: int,
     arrived: Arrived,
+    registries: Registries = no_registry,
 ) -> PreviewAnswer:
     """Returns the first rows that come to the element and leave it.
 
     `files`: file reference -> path on this machine. `directory`: where an element would keep files; nothing
     is written there. `now_ms`: the clock at the beginning. `arrived`: what has come to connectors.
     """
-    run = _Run(question, kafka, files, directory, now_ms, arrived)
+    run = _Run(question, (kafka, files, directory, registries), now_ms, arrived)
     try:
         run.open()
         run.go()
@@ -64,14 +66,12 @@ class _Run:
     def __init__(
         self,
         question: PreviewQuestion,
-        kafka: KafkaSettings,
-        files: Mapping[str, str],
-        directory: Path,
+        place: tuple[KafkaSettings, Mapping[str, str], Path, Registries],
         now_ms: int,
         arrived: Arrived,
     ) -> None:
         self._question, self._arrived = question, arrived
-        self._place = (kafka, files, directory)
+        self._place = place
         self._now_ms = now_ms
         self._elements: list[PathElement] = []
         self._outside: dict[str, list[Outside]] = {}  # by element
@@ -113,7 +113,7 @@ class _Run:
 
     def _opened(self, element: PathElement, item: GroupInput) -> Outside | None:
         """Returns what an input reads from outside, or None if elements of the preview give it."""
-        kafka, files, directory = self._place
+        kafka, files, directory, _ = self._place
         if item.element in self._outside:
             return None
         given = self._question.given.get(item.source)

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import monotonic
 
 from pipeline_runtime.batch.gate import GateServer
+from pipeline_runtime.formats.schema_registry import Registries, no_registry
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.operators.sdk import FileResolver
 from pipeline_runtime.replica.broker_watch import BrokerWatch
@@ -34,9 +35,10 @@ class ReplicaHost:
         memory_mib: int = 1024,
         batch_s: float = 600.0,
         engine: Engine | None = None,
+        registries: Registries = no_registry,
     ) -> None:
         """`engine` runs the queries. Without one that is Spark, with so many `cores` and so much memory.
-        `batch_s` is the longest that a batch may take."""
+        `batch_s` is the longest that a batch may take. `registries` may be asked by any thread."""
         self.node = node
         self.directory = directory
         self.kafka = kafka
@@ -47,7 +49,10 @@ class ReplicaHost:
         self.batch_s = batch_s
         self.broker = BrokerWatch(kafka, changed)
         self._progress_told_s = 0.0
-        self.engine = engine or SparkEngine(f"fogline {node}", directory / "scratch", cores, memory_mib)
+        self.registries = registries
+        self.engine = engine or SparkEngine(
+            f"fogline {node}", directory / "scratch", cores, memory_mib, registries
+        )
         self._gate: GateServer | None = None
 
     def start(self) -> None:

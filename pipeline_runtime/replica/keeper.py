@@ -15,6 +15,7 @@ from pipeline_runtime.batch.gate_messages import (
 )
 from pipeline_runtime.batch.tasks import KeysShared, Tasks
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
+from pipeline_runtime.formats.schema_registry import Registries, Registry
 from pipeline_runtime.replica.batch_inputs import BatchInputs
 from pipeline_runtime.replica.batches import Batches
 from pipeline_runtime.replica.local_state import LocalStateDamaged
@@ -32,6 +33,7 @@ class ReplicaKeeper:
         inputs: BatchInputs,
         tasks: Tasks,
         keyed: KeyedState | None,
+        registries: Registries,
     ) -> None:
         """`keyed`: None for a group whose state Spark keeps."""
         self._group = group
@@ -40,6 +42,7 @@ class ReplicaKeeper:
         self._inputs = inputs
         self._tasks = tasks
         self._keyed = keyed
+        self._registries = registries
 
     def describe(self) -> GroupDescription:
         return self._group
@@ -69,6 +72,11 @@ class ReplicaKeeper:
 
     def part_processed(self, task: int, payload: Payload) -> None:
         self._batches.part_processed(task, payload)
+
+    # --- schema registries
+
+    def registry(self, name: str) -> Registry:
+        return self._registries(name)
 
     # --- a processor's states
 

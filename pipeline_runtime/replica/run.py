@@ -121,7 +121,9 @@ class Run:
             kept = KeptBySpark(directory) if keyed is None else KeptByReplica(keyed)
             end = BatchEnd(definition, state, inputs, timing, sinks, commit, kept, host.progressed)
             self._batches = batches = Batches(state, planner, end, timing, tasks, over)
-            keeper = ReplicaKeeper(self._description(files), state, batches, inputs, tasks, keyed)
+            keeper = ReplicaKeeper(
+                self._description(files), state, batches, inputs, tasks, keyed, host.registries
+            )
             self._gate_address = host.gate.open(definition.id, keeper)
             opened.callback(host.gate.shut, self._gate_address)
             opened.callback(batches.close)

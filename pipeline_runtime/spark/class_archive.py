@@ -30,6 +30,7 @@ from pipeline_runtime.batch.gate_messages import (
     TaskPart,
 )
 from pipeline_runtime.batch.tasks import Tasks
+from pipeline_runtime.formats.schema_registry import Registry, no_registry
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
@@ -102,6 +103,9 @@ class _Rows:
         return []
 
     def keep_states(self, kept: KeepStates) -> None: ...
+
+    def registry(self, name: str) -> Registry:
+        return no_registry(name)
 
 
 def make(archive: Path) -> None:

@@ -25,6 +25,7 @@ from pipeline_runtime.spark.garbage import freeze
 from pipeline_runtime.spark.schema import enveloped, flush_rows, source_schema
 
 if TYPE_CHECKING:
+    from pipeline_runtime.batch.asked_registries import AskedRegistries
     from pipeline_runtime.batch.reader import GroupReader
 
 FORMAT = "fogline"
@@ -90,13 +91,19 @@ class GatedSource(DataSource):
         return GatedReader(self.options["gate"])
 
 
-_readers: dict[str, GroupReader] = {}
+_readers: dict[str, tuple[GroupReader, AskedRegistries]] = {}
 
 
 def _drop(address: str) -> None:
     """Leave that gate's reader, with what it has read ahead."""
-    _readers.pop(address).close()
+    _close(address)
     give_back()
+
+
+def _close(address: str) -> None:
+    reader, registries = _readers.pop(address)
+    reader.close()
+    registries.close()
 
 
 def _reader(address: str) -> GroupReader:
@@ -104,6 +111,7 @@ def _reader(address: str) -> GroupReader:
     if address not in _readers:
         # Imported here, because the start of each query waits for a process that does not read and needs none
         # of it.
+        from pipeline_runtime.batch.asked_registries import AskedRegistries
         from pipeline_runtime.batch.reader import GroupReader
 
         client = gate(address)
@@ -111,7 +119,8 @@ def _reader(address: str) -> GroupReader:
         # dropped here.
         departed = [each for each in _readers if not is_connected(each)]
         for each in departed:
-            _readers.pop(each).close()
-        _readers[address] = GroupReader(client)
+            _close(each)
+        registries = AskedRegistries(address)
+        _readers[address] = GroupReader(client, registries), registries
         freeze(dropped=bool(departed))
-    return _readers[address]
+    return _readers[address][0]

@@ -99,7 +99,7 @@ class Connector:
             connector=operator.connector,
             operator=name_of(operator),
             params={"connection": "c", **params},
-            connection=connection.model_dump(mode="json"),
+            connections={"connection": connection.model_dump(mode="json")},
             group=f"{name}.g",
             rows=SCHEMA,
             kafka_bootstrap=kafka.bootstrap,

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 
 from pipeline_runtime.model.connectors import PURPOSE_AT_REST, PURPOSE_SENT, SealedConnection
 from pipeline_runtime.model.simulated import SIMULATED, Simulated
-from pipeline_runtime.operators.connections import kinds
+from pipeline_runtime.operators.connections import ConnectionFields, connections_of, kinds
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from pipeline_runtime.sealing import SealBroken, opened, seal
 from webapp.connections.models import Connection
 from webapp.connections.schemas import ConnectionItem, ConnectionKind
 from webapp.problems import Conflict, Missing
+
+
+class Named(NamedTuple):
+    """A connection that an element names."""
+
+    name: str
+    kind: str  # that is needed
+    parameter: str
 
 
 def connection_named(name: str) -> Connection:
@@ -124,24 +132,24 @@ def sent_of(names: Collection[str]) -> tuple[SealedConnection, ...]:
     )
 
 
-def named_in(elements: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
-    """Returns (name, kind) of the connections that elements name, as a document or a definition has them."""
+def named_in(elements: Iterable[Mapping[str, Any]]) -> set[Named]:
+    """Returns the connections that elements name, as a document or a definition has them."""
     found = set()
     for element in elements:
-        kind = kind_needed(str(element.get("type") or ""))
-        name = (element.get("params") or {}).get("connection")
-        if kind is not None and isinstance(name, str):
-            found.add((name, kind))
+        params = element.get("params") or {}
+        for parameter, kind in _kinds_needed(str(element.get("type") or "")).items():
+            name = params.get(parameter)
+            if isinstance(name, str):
+                found.add(Named(name, kind.kind, parameter))
     return found
 
 
-def kind_needed(operator_type: str) -> str | None:
-    """Returns the kind of connection that an operator needs, or None."""
+def _kinds_needed(operator_type: str) -> dict[str, type[ConnectionFields]]:
+    """Returns the parameters of an operator that name connections, each with the kind that it needs."""
     try:
-        connection = getattr(default_registry().get(operator_type), "connection", None)
+        return connections_of(default_registry().get(operator_type))
     except OperatorUnknown:
-        return None
-    return None if connection is None else str(connection.kind)
+        return {}
 
 
 def kinds_by_name(names: Collection[str]) -> dict[str, str]:

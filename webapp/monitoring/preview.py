@@ -13,13 +13,11 @@ from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.preview import PreviewAnswer, PreviewStream, Refusal, SampleRow
 from pipeline_runtime.model.schema import Field, StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.connected import ConnectorSource
-from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.path import from_running, path_document, reads_of, running_streams
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.backends.node_questions import SAFE, ask_preview
-from webapp.connections.selectors import sent_of
+from webapp.connections.selectors import named_in, sent_of
 from webapp.moments import iso_of_ms
 from webapp.nodes.models import Node
 from webapp.pipelines.checking import fault_json, planned
@@ -193,11 +191,8 @@ def shown_preview(question: Asked, answer: PreviewAnswer, took_s: float) -> Elem
 
 def _connections(groups: Iterable[GroupSpec]) -> set[str]:
     """Returns the connections by which the sources of the groups read."""
-    found = set()
-    for element in (each for spec in groups for each in spec.elements):
-        if issubclass(default_registry().get(element.type), ConnectorSource):
-            found.add(str(element.params.get("connection") or ""))
-    return found
+    sources = (each.model_dump() for spec in groups for each in spec.elements if not each.inputs)
+    return {each.name for each in named_in(sources)}
 
 
 def _planned(document: dict[str, Any], id: str, name: str) -> tuple[GroupSpec, ...]:

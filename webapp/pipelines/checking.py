@@ -11,6 +11,7 @@ from django.conf import settings
 from pipeline_runtime.model.document import PipelineDocument
 from pipeline_runtime.model.faults import Fault
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.connections import NAME
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.planning.validation import Validation, validate
@@ -38,25 +39,26 @@ def connection_faults(document: dict[str, Any]) -> list[Fault]:
     """Returns a fault for each element that names a connection which is not there or of another kind."""
     elements = document.get("spec", {}).get("elements") if isinstance(document.get("spec"), dict) else None
     named = [
-        (place, element, name, kind)
+        (place, element, each)
         for place, element in enumerate(elements if isinstance(elements, list) else ())
         if isinstance(element, dict) and isinstance(element.get("params"), dict)
-        for name, kind in named_in([element])
+        for each in sorted(named_in([element]))
+        if re.fullmatch(NAME, each.name)  # else the parameter itself has a fault
     ]
-    there = kinds_by_name({name for _, _, name, _ in named}) if named else {}
+    there = kinds_by_name({each.name for _, _, each in named}) if named else {}
     faults = []
-    for place, element, name, kind in named:
-        if there.get(name) == kind:
+    for place, element, each in named:
+        if there.get(each.name) == each.kind:
             continue
         what = (
-            f'the connection "{name}" is of another kind; one of the kind {kind} is needed'
-            if name in there
-            else f'there is no connection "{name}"; an admin makes it under Connections'
+            f'the connection "{each.name}" is of another kind; one of the kind {each.kind} is needed'
+            if each.name in there
+            else f'there is no connection "{each.name}"; an admin makes it under Connections'
         )
         faults.append(
             Fault(
                 element=str(element.get("id") or ""),
-                path=f"spec.elements[{place}].params.connection",
+                path=f"spec.elements[{place}].params.{each.parameter}",
                 message=what,
                 code="connection",
             )

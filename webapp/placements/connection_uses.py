@@ -16,7 +16,7 @@ def uses_of_connections() -> dict[str, list[str]]:
     for placement in active.select_related("deployment__pipeline", "deployment__version"):
         titles = names_of(placement.deployment.version.document)
         for element in placement.spec["elements"]:
-            for name, _ in named_in([element]):
+            for named in named_in([element]):
                 title = titles.get(element["id"], element["id"])
-                found[name].append(f"{title} of {placement.deployment.pipeline.name}")
+                found[named.name].append(f"{title} of {placement.deployment.pipeline.name}")
     return {name: sorted(set(users)) for name, users in found.items()}

@@ -157,7 +157,7 @@ def peers_of(node: Node, nodes: Iterable[Node]) -> tuple[Peer, ...]:
 def connections_of(replicas: Iterable[DesiredReplica]) -> tuple[SealedConnection, ...]:
     """Returns the connections that the elements of these replicas name, in a fixed order."""
     elements = (each.model_dump() for replica in replicas for each in replica.spec.elements)
-    names = {name for name, _ in named_in(elements)}
+    names = {each.name for each in named_in(elements)}
     return sent_of(names)
 
 

@@ -138,6 +138,11 @@ class Agent:
                 found.append((replica, None if slot is None or slot.gone else slot.status()))
         return found, desired.connections
 
+    @property
+    def connections(self) -> tuple[SealedConnection, ...]:
+        """Returns the connections that elements may use."""
+        return self._desired.connections
+
     def files_in_use(self) -> frozenset[str]:
         """Returns the sha256s of the files that replicas read which run here or are wanted here."""
         started = [slot.started_spec for slot in self._slots.values() if not slot.gone]

@@ -190,7 +190,7 @@ class Connectors:
         connections: Mapping[str, SealedConnection],
     ) -> str:
         brings = issubclass(operator, ConnectorSource)
-        fields, missing = self._sealed.fields(element, operator, connections)
+        fields, missing = self._sealed.fields(element, operator.given(), connections)
         topic = (intake_topic if brings else stream_topic)(spec.deployment, element.id)
         rows = next((each.data_schema for each in spec.outputs if each.topic == topic), None)
         return ConnectorConfig(
@@ -202,7 +202,7 @@ class Connectors:
             connector=operator.connector,
             operator=name_of(operator),
             params=element.params,
-            connection=fields,
+            connections=fields,
             missing=missing,
             group=spec.id,
             rows=rows,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from pipeline_runtime.formats.schema_registry import Registries
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import FileResolver
 from pipeline_runtime.replica.host import ReplicaHost
@@ -23,12 +24,19 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-EngineFactory = Callable[[Identity, Callable[[], None], FileResolver], Engine]
-"""Arguments: who the node is; called when a replica's status changes; finds the files that sources read."""
+EngineFactory = Callable[[Identity, Callable[[], None], FileResolver, Registries], Engine]
+"""Arguments: who the node is; called when a replica's status changes; finds the files that sources read; the
+schema registries."""
 
 
 class SparkEngine:
-    def __init__(self, identity: Identity, changed: Callable[[], None], resolve_file: FileResolver) -> None:
+    def __init__(
+        self,
+        identity: Identity,
+        changed: Callable[[], None],
+        resolve_file: FileResolver,
+        registries: Registries,
+    ) -> None:
         self._host = ReplicaHost(
             identity.name,
             identity.directory,
@@ -36,6 +44,7 @@ class SparkEngine:
             changed,
             resolve_file,
             batch_s=identity.batch_s,
+            registries=registries,
         )
 
     def start(self) -> None:

@@ -16,7 +16,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -28,7 +28,9 @@ from pydantic import ValidationError
 
 import pipeline_runtime
 from pipeline_runtime.checkpoint.errors import CheckpointError
+from pipeline_runtime.formats.schema_registry import Registries, SchemaRegistryError
 from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.model.connectors import SealedConnection
 from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion, Refusal
 from pipeline_runtime.spark.environment import keep_what_workers_need
 from workers.node.samples import Arrived
@@ -53,6 +55,8 @@ _ROOT = Path(pipeline_runtime.__file__).parents[1]
 
 Give = Callable[[str, PreviewAnswer], None]
 """(id of the question, answer)."""
+ToRegistries = Callable[[Sequence[SealedConnection]], Registries]
+"""Returns the schema registries among some connections."""
 
 
 class Previews:
@@ -61,6 +65,7 @@ class Previews:
         kafka: KafkaSettings,
         fetch: Callable[[Mapping[str, str]], dict[str, str]],
         arrived: Callable[[PreviewQuestion], Arrived | PreviewAnswer],
+        registries: ToRegistries,
         give: Give,
     ) -> None:
         """`fetch`: file reference -> sha256, to reference -> path; it raises CheckpointError. `arrived`: what
@@ -68,6 +73,7 @@ class Previews:
         self._kafka = kafka
         self._fetch = fetch
         self._arrived = arrived
+        self._registries = registries
         self._give = give
         self._asked: queue.Queue[tuple[float, PreviewQuestion] | None] = queue.Queue(WAITING_MAX)
         self._process: _Process | None = None
@@ -141,7 +147,7 @@ class Previews:
             "files": files,
             "arrived": arrived,
         }
-        answer = self._process.answer(asked)
+        answer = self._process.answer(asked, self._registries(question.connections))
         if not isinstance(answer, PreviewAnswer):
             self._end()
             return PreviewAnswer(refused=answer, at=question.element)
@@ -203,21 +209,12 @@ class _Process:
         """Returns whether it takes questions within that time, or has ended."""
         return self._started.wait(wait_s)
 
-    def answer(self, asked: Mapping[str, Any]) -> PreviewAnswer | Refusal:
+    def answer(self, asked: Mapping[str, Any], registries: Registries) -> PreviewAnswer | Refusal:
         """Returns the answer of a process that has started, or why there is none. The process is of no use
-        then."""
-        assert self._process.stdin is not None
+        then. Meanwhile it gets the schemas that it asks for."""
         until_s = monotonic() + RUN_S
-        # A process that does nothing any more does not read a long question either.
-        reads_nothing = threading.Timer(RUN_S, self._process.kill)
-        reads_nothing.start()
-        try:
-            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError:
-            return "too-long" if monotonic() >= until_s else "ended"
-        finally:
-            reads_nothing.cancel()
+        if (why := self._say(asked, until_s)) is not None:
+            return why
         while monotonic() < until_s:
             try:
                 line = self._said.get(timeout=_LOOK_S)
@@ -225,8 +222,29 @@ class _Process:
                 if self._memory_bytes() > MEMORY_BYTES:
                     return "too-much"
                 continue
-            return PreviewAnswer.model_validate_json(line) if line.endswith(b"\n") else "ended"
+            if not line.endswith(b"\n"):
+                return "ended"
+            said = json.loads(line)
+            if "answer" in said:
+                return PreviewAnswer.model_validate(said["answer"])
+            if (why := self._say(_schema(registries, said), until_s)) is not None:
+                return why
         return "too-long"
+
+    def _say(self, data: Mapping[str, Any], until_s: float) -> Refusal | None:
+        """Returns why the process has not read it, if it has not."""
+        assert self._process.stdin is not None
+        # A process that does nothing any more does not read a long question either.
+        reads_nothing = threading.Timer(max(0.0, until_s - monotonic()), self._process.kill)
+        reads_nothing.start()
+        try:
+            self._process.stdin.write(json.dumps(data).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            return "too-long" if monotonic() >= until_s else "ended"
+        finally:
+            reads_nothing.cancel()
+        return None
 
     def kill(self) -> None:
         self._process.kill()
@@ -245,3 +263,11 @@ class _Process:
         while line := self._process.stdout.readline(LINE_BYTES_MAX):
             self._said.put(line)
         self._said.put(b"")
+
+
+def _schema(registries: Registries, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the schema that is asked for, or why there is none, as the process is told it."""
+    try:
+        return {"schema": asdict(registries(asked["registry"]).schema(asked["number"]))}
+    except SchemaRegistryError as error:
+        return {"why": str(error)}

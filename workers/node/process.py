@@ -60,6 +60,7 @@ from workers.node.load import LoadMeter
 from workers.node.output import CommittedFile, add_output_route, committed_output
 from workers.node.previews import Previews
 from workers.node.recent_log import RecentLog
+from workers.node.registries import NodeRegistries
 from workers.node.runtime import NodeRuntime, RunningReplica
 from workers.node.samples import Samples
 from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_for
@@ -105,7 +106,8 @@ class NodeProcess:
         self._files = NodeFiles(
             identity.directory / "files", identity.central_url, identity.cluster_key, identity.unused_bytes
         )
-        self._engine = engine(identity, self._replica_changed, self._files.resolve)
+        registries = NodeRegistries(identity.cluster_key).among(lambda: self._agent.connections)
+        self._engine = engine(identity, self._replica_changed, self._files.resolve, registries)
         self._links = LinkProbe(token_minter(identity.cluster_key), identity.kafka)
         runtime = NodeRuntime(
             directory=identity.directory,
@@ -137,7 +139,14 @@ class NodeProcess:
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
         answers = Answers(identity.redis_url)
         samples = Samples(identity.cluster_key)
-        self._previews = Previews(identity.kafka, self._files.paths, samples.arrived, answers.give)
+        previewed = NodeRegistries(identity.cluster_key)
+        self._previews = Previews(
+            identity.kafka,
+            self._files.paths,
+            samples.arrived,
+            lambda connections: previewed.among(lambda: connections),
+            answers.give,
+        )
         tests = ConnectionTests(identity.cluster_key, answers.give)
         register_commands(app, self._agent, answers, self._previews, self._recent, tests)
         self._commands = CommandReceiver(app, identity.name, threads=4)

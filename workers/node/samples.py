@@ -99,7 +99,7 @@ class Samples:
         self, element: ElementSpec, operator: type[ConnectorSource], question: PreviewQuestion
     ) -> _Reading:
         by_name = {each.name: each for each in question.connections}
-        fields, missing = self._sealed.fields(element, operator, by_name)
+        fields, missing = self._sealed.fields(element, operator.given(), by_name)
         # A digest: the fields hold secrets.
         asked = json.dumps([element.type, element.params, fields, missing], sort_keys=True)
         key = hashlib.sha256(asked.encode()).hexdigest()
@@ -112,7 +112,7 @@ class Samples:
                 connector=operator.connector,
                 operator=name_of(operator),
                 params=element.params,
-                connection=fields,
+                connections=fields,
                 missing=missing,
                 kafka_bootstrap="",
                 spool="",

@@ -8,8 +8,12 @@ from typing import Any
 
 from pipeline_runtime.model.connectors import PURPOSE_SENT, SealedConnection
 from pipeline_runtime.model.spec import ElementSpec
-from pipeline_runtime.operators.connected import ConnectedOperator
+from pipeline_runtime.operators.connections import ConnectionFields
 from pipeline_runtime.sealing import SealBroken, opened
+
+
+class NotOpened(Exception):
+    """A connection is of no use. The message says why, as a sentence without its full stop."""
 
 
 class SealedFields:
@@ -27,21 +31,35 @@ class SealedFields:
     def fields(
         self,
         element: ElementSpec,
-        operator: type[ConnectedOperator],
+        kinds: Mapping[str, type[ConnectionFields]],
         connections: Mapping[str, SealedConnection],
-    ) -> tuple[dict[str, Any] | None, str]:
-        """Returns the fields of the connection that an element names, or why there are none. An operator that
-        needs no connection has neither."""
-        if operator.connection is None:
-            return None, ""
-        name, kind = str(element.params.get("connection") or ""), operator.connection.kind
+    ) -> tuple[dict[str, dict[str, Any]], str]:
+        """Returns the fields of the connections that an element names in the parameters `kinds`, by
+        parameter, or why there are none. A parameter that the element leaves out has none."""
+        found = {}
+        for parameter, kind in kinds.items():
+            name = element.params.get(parameter)
+            if name is None:
+                continue
+            try:
+                found[parameter] = self.of(str(name), kind, connections)
+            except NotOpened as why:
+                return {}, str(why)
+        return found, ""
+
+    def of(
+        self, name: str, kind: type[ConnectionFields], connections: Mapping[str, SealedConnection]
+    ) -> dict[str, Any]:
+        """Returns the fields of the connection of that name. Raises NotOpened."""
         found = connections.get(name)
         if found is None:
-            return None, f'There is no connection "{name}". An admin makes it under Connections'
-        if found.kind != kind:
-            return None, f'The connection "{name}" is of another kind ({found.kind}); {kind} is needed'
+            raise NotOpened(f'There is no connection "{name}". An admin makes it under Connections')
+        if found.kind != kind.kind:
+            raise NotOpened(
+                f'The connection "{name}" is of another kind ({found.kind}); {kind.kind} is needed'
+            )
         if not found.sealed:
-            return None, (
+            raise NotOpened(
                 f'The secrets of the connection "{name}" cannot be opened, since Fogline has another '
                 "FOGLINE_SECRET_KEY now. An admin enters them again under Connections"
             )
@@ -51,7 +69,7 @@ class SealedFields:
             except SealBroken:
                 fields = None
             self._opened[found.sealed] = fields
-        fields = self._opened[found.sealed]
-        if fields is None:
-            return None, f'The connection "{name}" cannot be opened: this node has another cluster key'
-        return fields, ""
+        opened_fields = self._opened[found.sealed]
+        if opened_fields is None:
+            raise NotOpened(f'The connection "{name}" cannot be opened: this node has another cluster key')
+        return opened_fields

@@ -125,12 +125,17 @@ AT_ELEMENTS = (
     ),
     KnownError(
         "schema-registry",
-        "A schema registry does not answer, or refuses a schema",
-        "The element reads or writes Avro with a schema registry. The registry did not answer, or it did not"
-        " take the schema of the rows, which has to fit the schemas that it has of the same subject.",
-        _COMMITTED,
-        "Look at the registry that the message names, and at the element's parameter Schema registry. The"
-        " element tries again by itself.",
+        "A schema registry does not answer, or lacks a schema",
+        "The element reads or writes Avro with a schema registry. The registry did not answer or refused the"
+        " login. Or it has no schema of the number with which a record begins. Or it did not take the schema"
+        " of the rows, which has to fit the schemas that it has of the same subject. The message says which,"
+        " and names the topic.",
+        "Everything up to the last committed batch is kept. The batch that failed left nothing behind. Its"
+        " records wait in their topic, and none of them is a dead letter because of this.",
+        "If the registry does not answer, look at it. If it refuses the login, an admin enters the login"
+        " again under Connections. If it has no such schema, let the program that writes the records"
+        " register it there, or choose the right registry at the element. The element tries again by"
+        " itself.",
     ),
     KnownError(
         "topic-partitions-differ",

@@ -1,4 +1,5 @@
-/** The parameter that names a connection: those of its kind are offered. */
+/** A parameter that names a connection: those of its kind are offered. What the element's connector reaches is
+ * browsed. */
 import { useContext, useState } from "react";
 import { FolderSearch } from "lucide-react";
 import { get } from "../../shared/api";
@@ -8,6 +9,9 @@ import { useLoaded } from "../../shared/ui/parts";
 import { BrowseDialog } from "../browse/dialog";
 import { useEditor } from "../store";
 import { Context, type LeafProps } from "./leaves";
+
+/** The parameter of the connection that a connector reaches. */
+const CONNECTION = "connection";
 
 export function ConnectionControl({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
   const { readOnly, element: elementId, columns } = useContext(Context);
@@ -39,14 +43,14 @@ export function ConnectionControl({ field, value, onChange, id, invalid, describ
         aria-describedby={describedBy}
         onChange={(event) => onChange(event.target.value || undefined, field.path)}
       >
-        <option value="">Choose…</option>
+        <option value="">{field.nullable ? "None" : "Choose…"}</option>
         {shown.map((name) => (
           <option key={name} value={name}>
             {name}
           </option>
         ))}
       </select>
-      {element && operator && operator.ticks !== "none" && !readOnly && (
+      {element && operator && operator.ticks !== "none" && field.name === CONNECTION && !readOnly && (
         <div>
           <button
             type="button"

@@ -392,7 +392,7 @@ def _config(kafka: str, database: Database, table: str, directory: Path) -> Conn
             "every_ms": 100,
             "columns": [{"name": "id", "type": "integer"}],
         },
-        connection=database.connection().model_dump(mode="json"),
+        connections={"connection": database.connection().model_dump(mode="json")},
         group=f"{deployment}.g",
         kafka_bootstrap=kafka,
         spool=str(directory / "spool"),

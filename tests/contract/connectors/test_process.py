@@ -86,7 +86,7 @@ def config(
         connector=operator.connector,
         operator=name_of(operator),
         params={"connection": "b", **params},
-        connection=broker.connection().model_dump(mode="json"),
+        connections={"connection": broker.connection().model_dump(mode="json")},
         kafka_bootstrap=kafka,
         spool=str(spool),
     )

@@ -21,8 +21,8 @@ from tests.contract.web.conftest import audited
 from tests.contract.web.test_permissions import assert_problem
 from webapp.audit.models import AuditRecord, Event
 from webapp.connections.models import Connection
-from webapp.connections.selectors import sent, sent_of
-from webapp.pipelines.checking import connection_faults
+from webapp.connections.selectors import named_in, sent, sent_of
+from webapp.pipelines.checking import check, connection_faults
 from webapp.placements.models import Deployment
 
 SECRET = "hunter2-is-secret"
@@ -116,6 +116,40 @@ def test_a_document_that_names_a_connection_which_is_not_there_has_a_fault(calle
     [fault] = connection_faults({"spec": {"elements": elements}})
     assert (fault.element, fault.path) == ("b", "spec.elements[1].params.connection")
     assert 'there is no connection "other"' in fault.message
+
+
+REGISTRY = {"url": "https://registry.plant:8081", "user": "ann", "password": SECRET}
+
+
+def test_an_element_names_a_connection_in_each_parameter_that_asks_for_one(caller: Call) -> None:
+    for name, kind, fields in (
+        ("cluster", "kafka", {"servers": "a:9092"}),
+        ("plant-registry", "schema-registry", REGISTRY),
+    ):
+        made = caller("admin").post("/connections", {"name": name, "kind": kind, "fields": fields})
+        assert made.status_code == 201, made.content
+        assert SECRET not in made.content.decode()
+    params = {"connection": "cluster", "topic": "t", "format": "avro", "registry": "plant-registry"}
+    element = {"id": "in", "type": "other-kafka-in", "params": params}
+    assert connection_faults({"spec": {"elements": [element]}}) == []
+    assert {each.name for each in named_in([element])} == {"cluster", "plant-registry"}
+    swapped = {**element, "params": {**params, "registry": "cluster"}}
+    [fault] = connection_faults({"spec": {"elements": [swapped]}})
+    assert fault.path == "spec.elements[0].params.registry"
+    assert "one of the kind schema-registry is needed" in fault.message
+
+
+def test_a_registry_by_its_address_is_refused() -> None:
+    params = {"topic": "t", "columns": [{"name": "n"}], "format": "avro", "registry": REGISTRY["url"]}
+    document = {
+        "apiVersion": "fogline/v1",
+        "kind": "Pipeline",
+        "metadata": {"name": "p"},
+        "spec": {"elements": [{"id": "in", "type": "kafka-in", "params": params}]},
+    }
+    [fault] = [each for each in check(document).faults if each.path.endswith("registry")]
+    assert "a connection's name consists of" in fault.message
+    assert "it is no address" in fault.message
 
 
 def test_a_test_runs_on_the_node_and_shows_the_first_rows(

@@ -30,7 +30,6 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder, Directive, ReplicaError, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.sdk import FileResolver
 from tests.told_load import said, told_by
 from workers.node.identity import Identity
 from workers.node.process import NodeProcess
@@ -317,7 +316,7 @@ def run(identity: dict[str, Any], ledger: Path) -> int:
         **{**identity, "directory": Path(identity["directory"]), "kafka": KafkaSettings("none:1")}
     )
 
-    def engine(identity: Identity, changed: Callable[[], None], _: FileResolver) -> CountingEngine:
+    def engine(identity: Identity, changed: Callable[[], None], *_: object) -> CountingEngine:
         return CountingEngine(ledger, identity, changed)
 
     told_by(ledger, made.name)

@@ -18,7 +18,7 @@ import pytest
 from pipeline_runtime.batch.output import LETTERS, RECORDS, BatchOutput
 from pipeline_runtime.batch.outside import Beside, Read, not_far_ahead, read_outside
 from pipeline_runtime.batch.written import HEADERS, as_written
-from pipeline_runtime.formats.schema_registry import SchemaRegistry, SchemaRegistryError
+from pipeline_runtime.formats.schema_registry import Registries, SchemaRegistryError, no_registry
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec, OutputStream
 from pipeline_runtime.operators.kafka_in import KafkaIn, KafkaInParams
@@ -88,12 +88,17 @@ def avro(schema: Any, row: Any) -> bytes:
     return target.getvalue()
 
 
-def read(values: list[bytes | None], beside: Beside | None = None, **params: Any) -> Read:
+def read(
+    values: list[bytes | None],
+    beside: Beside | None = None,
+    registries: Registries = no_registry,
+    **params: Any,
+) -> Read:
     given = KafkaInParams.model_validate({"topic": "t", **params})
     schema = KafkaIn(given).output_schema({})
     times_ms = np.full(len(values), NOW_MS)
     records = pa.array(values, pa.binary())
-    found = read_outside(records, times_ms, schema, given.reading(), beside or Beside())
+    found = read_outside(records, times_ms, schema, given.reading(), beside or Beside(), registries)
     return not_far_ahead(found, given.reading(), NOW_MS)
 
 
@@ -213,6 +218,12 @@ def registry() -> Iterator[RegistryServer]:
         yield server
 
 
+def among(registry: RegistryServer) -> Registries:
+    """Returns the registry under any name."""
+    asker = registry.asker()
+    return lambda name: asker
+
+
 def numbered(number: int, body: bytes) -> bytes:
     return b"\0" + number.to_bytes(4, "big") + body
 
@@ -228,7 +239,7 @@ def test_each_record_is_read_by_the_schema_of_its_writer_which_is_asked_for_once
         numbered(second, avro(newer, {**ROW, "more": "x"})),
     ]
     columns = [{"name": "count", "type": "integer"}, {"name": "more"}]
-    found = read(values * 20, format="avro", registry=registry.url, columns=columns)
+    found = read(values * 20, registries=among(registry), format="avro", registry="plant", columns=columns)
     rows = [{"count": 3, "more": None}, {"count": 3, "more": "x"}]
     assert found.columns.to_pylist() == rows * 20
     assert registry.asked == 2
@@ -245,33 +256,48 @@ def test_a_schema_in_the_form_is_the_readers(registry: RegistryServer) -> None:
             {"name": "missing", "type": "string", "default": "none"},
         ],
     }
-    found = in_avro([numbered(number, avro(MACHINE, ROW))], reader, registry=registry.url)
+    value = numbered(number, avro(MACHINE, ROW))
+    found = in_avro([value], reader, registries=among(registry), registry="plant")
     assert found.columns.to_pylist() == [{"count": 3.0, "missing": "none"}]
 
 
-def test_a_number_that_the_registry_does_not_have_is_a_dead_letter_and_is_not_asked_for_again(
-    registry: RegistryServer,
-) -> None:
-    registry.schemas[7] = {"schema": "{}", "schemaType": "PROTOBUF"}
+def test_what_is_no_avro_is_a_dead_letter_that_says_what_it_is(registry: RegistryServer) -> None:
+    registry.schemas[7] = {"schema": "message R {}", "schemaType": "PROTOBUF"}
+    registry.schemas[8] = {"schema": "{}", "schemaType": "JSON"}
+    registry.schemas[9] = {"schema": json.dumps(MACHINE), "references": [{"name": "plant.Place"}]}
+    registry.schemas[10] = {"schema": '{"type": "record"}'}
+    values: list[bytes | None] = [*(numbered(n, b"x") for n in (7, 7, 8, 9, 10)), b"{}"]
     columns = [{"name": "count", "type": "integer"}]
-    values: list[bytes | None] = [numbered(6, b"x"), numbered(6, b"y"), numbered(7, b""), b"{}"]
-    found = read(values, format="avro", registry=registry.url, columns=columns)
-    unknown, again, protobuf, plain = (reject.reason for reject in found.rejects)
-    assert "has no schema 6" in unknown
-    assert again == unknown
-    assert "no Avro schema (PROTOBUF)" in protobuf
+    found = read(values, registries=among(registry), format="avro", registry="plant", columns=columns)
+    protobuf, again, json_schema, refers, odd, plain = (reject.reason for reject in found.rejects)
+    assert protobuf == again == "the schema 7 of the registry is Protobuf, and only Avro is read"
+    assert json_schema == "the schema 8 of the registry is JSON Schema, and only Avro is read"
+    assert "the schema 9 of the registry refers to other schemas" in refers
+    assert "the schema 10 of the registry cannot be used" in odd
     assert "does not begin with a schema registry's prefix" in plain
-    assert registry.asked == 2
+    assert registry.asked == 4
+
+
+def test_a_schema_that_the_registry_does_not_have_yet_is_waited_for(registry: RegistryServer) -> None:
+    registries, number = among(registry), 100  # the first one that the registry gives
+    values: list[bytes | None] = [numbered(number, avro(MACHINE, ROW))]
+    columns = [{"name": "count", "type": "integer"}]
+    for _ in range(2):
+        with pytest.raises(SchemaRegistryError, match=f"{registry.url} has no schema 100"):
+            read(values, registries=registries, format="avro", registry="plant", columns=columns)
+    assert registry.register("t-value", json.dumps(MACHINE)) == number
+    found = read(values, registries=registries, format="avro", registry="plant", columns=columns)
+    assert found.columns.to_pylist() == [{"count": 3}]
 
 
 def test_a_registry_that_does_not_answer_is_no_reason_for_a_dead_letter(registry: RegistryServer) -> None:
     with RegistryServer() as gone:
-        url = gone.url
-    with pytest.raises(SchemaRegistryError, match="does not answer"):
-        read([numbered(6, b"x")], format="avro", registry=url, columns=[{"name": "n"}])
+        away = among(gone)
+    with pytest.raises(SchemaRegistryError, match="Nobody listens at the schema registry"):
+        read([numbered(6, b"x")], registries=away, format="avro", registry="plant", columns=[{"name": "n"}])
     registry.refuses = True
-    with pytest.raises(SchemaRegistryError, match="incompatible"):
-        SchemaRegistry(registry.url).number("t-value", json.dumps(MACHINE))
+    with pytest.raises(SchemaRegistryError, match=r"for the subject t-value\. It says: The schema is incomp"):
+        registry.asker().number("t-value", json.dumps(MACHINE))
 
 
 # -- CSV, text, keys and headers -------------------------------------------------------------------------
@@ -386,7 +412,7 @@ FIRST = {"line": "A", "watts": 1.5, "count": 2, "at": "2026-03-01T06:00:00.123Z"
 EMPTY = {"line": None, "watts": None, "count": None, "at": None}
 
 
-def written(rows: list[dict[str, Any]], **params: Any) -> BatchOutput:
+def written(rows: list[dict[str, Any]], registries: Registries = no_registry, **params: Any) -> BatchOutput:
     given = KafkaOutParams.model_validate({"topic": "t", **params})
     schema = KafkaOut(given).output_schema({"in": SCHEMA})
     stream = OutputStream(
@@ -401,7 +427,8 @@ def written(rows: list[dict[str, Any]], **params: Any) -> BatchOutput:
     )
     texts = [{"key": "k", "time_ms": 5, "value": json.dumps(row)} for row in rows]
     records = {"out.out": pa.Table.from_pylist(texts, RECORDS)}
-    return as_written(BatchOutput(records, {}, LETTERS.empty_table(), {"out.out": len(rows)}), spec)
+    output = BatchOutput(records, {}, LETTERS.empty_table(), {"out.out": len(rows)})
+    return as_written(output, spec, registries)
 
 
 def values_of(output: BatchOutput) -> list[bytes]:
@@ -410,7 +437,7 @@ def values_of(output: BatchOutput) -> list[bytes]:
 
 
 def test_avro_is_written_by_a_schema_of_the_columns_and_read_again(registry: RegistryServer) -> None:
-    output = written([FIRST, EMPTY], format="avro", registry=registry.url)
+    output = written([FIRST, EMPTY], among(registry), format="avro", registry="plant")
     number = registry.subjects["t-value"]
     schema = json.loads(registry.schemas[number]["schema"])
     rows = []

@@ -1,79 +1,18 @@
-"""Small records that would make much, and servers that answer instead of a schema registry."""
+"""Small records that would make much."""
 
 from __future__ import annotations
 
-import gzip
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from pipeline_runtime.batch.outside import Beside
-from pipeline_runtime.formats import schema_registry
 from pipeline_runtime.formats.avro import AvroWriter
 from pipeline_runtime.formats.avro_schema import SchemaInvalid, avro_schema
 from pipeline_runtime.formats.malformed import Unwritable
-from pipeline_runtime.formats.schema_registry import SchemaRegistry, SchemaRegistryError
-from tests.schema_registry import RegistryServer
 from tests.unit.batch.test_formats import avro, in_avro, read
-
-
-@pytest.fixture
-def registry() -> Iterator[RegistryServer]:
-    with RegistryServer() as server:
-        yield server
-
-
-@pytest.mark.parametrize(
-    ("status", "content", "why"),
-    [
-        (404, b"no such page", "answers 404"),
-        (404, b'{"error_code": 404, "message": "HTTP 404 Not Found"}', "answers 404"),
-        (200, b"<html>Please log in</html>", "answers as no schema registry does"),
-        (200, b'{"schema": {"type": "string"}}', "answers as no schema registry does"),
-        (200, b"[" * 100_000, "answers as no schema registry does"),
-    ],
-)
-def test_what_answers_instead_of_the_registry_makes_no_dead_letters(
-    registry: RegistryServer, status: int, content: bytes, why: str
-) -> None:
-    registry.instead = status, content, {}
-    with pytest.raises(SchemaRegistryError, match=why):
-        SchemaRegistry(registry.url).schema(6)
-
-
-def test_a_registrys_answer_is_not_unpacked(registry: RegistryServer) -> None:
-    packed = gzip.compress(json.dumps({"schema": '"string"', "more": "x" * 5_000_000}).encode())
-    registry.instead = 200, packed, {"Content-Encoding": "gzip"}
-    with pytest.raises(SchemaRegistryError, match="answers as no schema registry does"):
-        SchemaRegistry(registry.url).schema(6)
-
-
-def test_a_registry_has_one_time_for_its_whole_answer(
-    registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(schema_registry, "ANSWER_S", 0.5)
-    registry.instead = 200, b" " * 1000, {}
-    registry.byte_by_byte_s = 0.1
-    with pytest.raises(SchemaRegistryError, match=r"does not answer: .*no answer within"):
-        SchemaRegistry(registry.url).schema(6)
-
-
-@pytest.mark.parametrize("host", ["169.254.169.254", "[::ffff:169.254.169.254]", "2852039166", "[fe80::1]"])
-def test_an_address_that_tells_a_machine_its_secrets_is_not_asked(host: str) -> None:
-    with pytest.raises(SchemaRegistryError, match="nothing is asked there"):
-        SchemaRegistry(f"http://{host}/latest").schema(6)
-
-
-@pytest.mark.parametrize("url", ["http://a:b:c", "http://127.0.0.1:99999"])
-def test_an_address_that_is_none_is_told_as_a_registry_that_does_not_answer(url: str) -> None:
-    with pytest.raises(SchemaRegistryError, match="does not answer"):
-        SchemaRegistry(url).schema(6)
-
-
-# -- Small records that would make much -----------------------------------------------------------------
 
 
 def test_an_array_of_very_many_small_values_is_refused_before_it_is_read() -> None:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.batch.outside import Read, _mapped, not_far_ahead, read_outside
+from pipeline_runtime.batch.outside import Beside, Read, _mapped, not_far_ahead, read_outside
+from pipeline_runtime.formats.schema_registry import no_registry
 from pipeline_runtime.operators.kafka_in import KafkaIn, KafkaInParams
 
 NOW_MS = 1_790_000_000_000
@@ -212,7 +213,8 @@ def test_arrow_and_python_read_the_same_of_plain_records(rows: list[dict[str, An
     params = KafkaInParams.model_validate({"topic": "t", "columns": columns})
     raw = [json.dumps(row).encode() for row in rows]
     times = np.full(len(raw), NOW_MS)
-    slow = _mapped(raw, times, KafkaIn(params).output_schema({}), params.reading())
+    schema = KafkaIn(params).output_schema({})
+    slow = _mapped(raw, times, schema, params.reading(), Beside(), no_registry)
     assert fast.columns.to_pylist() == slow.columns.to_pylist()
     assert fast.places.tolist() == slow.places.tolist()
     assert [reject.index for reject in fast.rejects] == [reject.index for reject in slow.rejects]

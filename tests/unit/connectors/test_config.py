@@ -38,7 +38,7 @@ def config(**changes: Any) -> ConnectorConfig:
         "connector": MqttIn.connector,
         "operator": name_of(MqttIn),
         "params": PARAMS,
-        "connection": {"host": "h", "password": SECRET},
+        "connections": {"connection": {"host": "h", "password": SECRET}},
         "kafka_bootstrap": "k",
         "spool": "s",
     }
@@ -48,7 +48,10 @@ def config(**changes: Any) -> ConnectorConfig:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"connection": {"host": "h", "password": {"is": SECRET}}}, "The connection does not fit"),
+        (
+            {"connections": {"connection": {"host": "h", "password": {"is": SECRET}}}},
+            "The connection does not fit",
+        ),
         ({"params": {**PARAMS, "newer": 1}}, "The element does not fit"),
         ({"connector": "pipeline_runtime.connectors.of_later:Ingester"}, "does not have the connector"),
     ],
@@ -109,7 +112,7 @@ def test_a_sample_logs_no_secret(monkeypatch: pytest.MonkeyPatch, capsys: pytest
         connector=MqttIn.connector,
         operator=name_of(MqttIn),
         params={"connection": "b", "topics": ["t"], "columns": [{"name": "t"}]},
-        connection={"host": "h", "user": "ann", "password": "right"},
+        connections={"connection": {"host": "h", "user": "ann", "password": "right"}},
     )
     assert module.sample(config.model_dump_json()).why == ""
     assert "password=***" in capsys.readouterr().err

@@ -57,7 +57,7 @@ class Node:
         return self.wanted
 
     def host(self, element: str) -> str:
-        return str(json.loads(self.look()[element].config)["connection"]["host"])
+        return str(json.loads(self.look()[element].config)["connections"]["connection"]["host"])
 
     def _replicas(self) -> list[tuple[DesiredReplica, ReplicaStatus | None]]:
         order = ClaimOrder(id="o", over=Epoch(0))

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from pipeline_runtime.checkpoint.errors import CheckpointError
+from pipeline_runtime.formats.schema_registry import no_registry
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion, SampleRow
 from tests.unit.preview.previewing import GENERATOR, draft, question
 from tests.waiting import PATIENCE_S, wait_until
 from workers.node import previews as module
-from workers.node.previews import Previews
+from workers.node.previews import Previews, ToRegistries
 from workers.node.samples import Samples
 
 Asked = Callable[..., PreviewAnswer]
@@ -30,12 +31,17 @@ NOTHING = Samples("no key").arrived
 class Node:
     """Previews, and the answers that they give."""
 
-    def __init__(self, fetch: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
+    def __init__(
+        self,
+        fetch: Callable[[Mapping[str, str]], dict[str, str]],
+        registries: ToRegistries = lambda _: no_registry,
+    ) -> None:
         self.answers: queue.Queue[tuple[str, PreviewAnswer]] = queue.Queue()
         self.previews = Previews(
             KafkaSettings("127.0.0.1:1"),
             fetch,
             NOTHING,
+            registries,
             lambda id, answer: self.answers.put((id, answer)),
         )
         self.previews.start()
@@ -181,7 +187,13 @@ def test_a_disk_that_takes_no_file_is_told() -> None:
 
 def test_more_questions_than_can_wait_are_refused_at_once() -> None:
     answers: list[PreviewAnswer] = []
-    waiting = Previews(KafkaSettings("127.0.0.1:1"), dict, NOTHING, lambda _, answer: answers.append(answer))
+    waiting = Previews(
+        KafkaSettings("127.0.0.1:1"),
+        dict,
+        NOTHING,
+        lambda _: no_registry,
+        lambda _, answer: answers.append(answer),
+    )
     asked: PreviewQuestion = question(DOCUMENT, "few")
     for _ in range(module.WAITING_MAX + 1):  # nobody takes them, since it was not started
         waiting.ask(asked.model_dump(mode="json"))
@@ -192,7 +204,11 @@ def test_a_question_that_cannot_be_read_is_ignored_without_a_word_of_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     waiting = Previews(
-        KafkaSettings("127.0.0.1:1"), dict, NOTHING, lambda *_: pytest.fail("it has no answer")
+        KafkaSettings("127.0.0.1:1"),
+        dict,
+        NOTHING,
+        lambda _: no_registry,
+        lambda *_: pytest.fail("it has no answer"),
     )
     waiting.ask({"id": "../fogline:control", "element": "secret"})
     assert "ignored" in caplog.text

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from celery import Celery
 
+from pipeline_runtime.formats.schema_registry import no_registry
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder, DesiredReplica, NodeDesired, ReplicaStatus, Role
 from pipeline_runtime.model.document import parse_document
@@ -92,7 +93,9 @@ def too_deep(part: dict[str, Any]) -> None:
 
 
 NO_TESTS = ConnectionTests("", lambda *_: None)
-NO_PREVIEWS = Previews(KafkaSettings("127.0.0.1:1"), lambda _: {}, lambda _: {}, lambda *_: None)
+NO_PREVIEWS = Previews(
+    KafkaSettings("127.0.0.1:1"), lambda _: {}, lambda _: {}, lambda _: no_registry, lambda *_: None
+)
 SPOILS = [half_a_character, a_field_of_another_version, too_deep]
 
 

@@ -19,7 +19,10 @@ FOLLOWED_MAX = 20
 """The trace looks for what so many rows of a stream came from: the newest ones."""
 ROWS_MAX = 20_000
 """How many records of a stream are read at most to find the rows."""
-AS_ONE = "Elements that run as one keep no rows between them, so these are all rows of that time."
+AS_ONE = (
+    "Elements that run as one keep no rows between them, so these are all rows of that time, whether they"
+    " took part or not."
+)
 
 
 @dataclass(frozen=True)

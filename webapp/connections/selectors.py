@@ -44,7 +44,7 @@ def connection_named(name: str) -> Connection:
 def all_kinds() -> list[ConnectionKind]:
     return [
         {"kind": kind.kind, "title": kind.title, "form": kind.model_json_schema()}
-        for kind in kinds().values()
+        for kind in sorted(kinds().values(), key=lambda each: each.title.casefold())
     ]
 
 

@@ -38,7 +38,7 @@ def _index() -> str:
     return _joined(
         "# Errors",
         _MADE,
-        "Each error says what happened, what is safe and what to do. Its code leads to a page with more.",
+        "Each error has a page that says what happened, what is safe and what to do.",
         "The dashboard shows the same pages at `/errors/`.",
         "## Shown at an element",
         _table(AT_ELEMENTS),
@@ -70,7 +70,7 @@ def _page(error: KnownError) -> str:
         _lines(error.safe),
         "## What to do",
         _lines(error.next),
-        "[All errors](README.md)",
+        "[All errors](README.md). [Glossary](../reference/glossary.md).",
     )
 
 

@@ -34,11 +34,11 @@ from pipeline_runtime.connectors.delivery import deliver, ingest, ingest_once
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.intake import SpooledIntake
 from pipeline_runtime.connectors.kafka_ends import StreamRows, TopicWriter, newest_row, topic_is_there
-from pipeline_runtime.connectors.kept import KeptGaps
+from pipeline_runtime.connectors.kept import KeptBeginnings, KeptGaps
 from pipeline_runtime.connectors.masked import Masked, MaskedLog
 from pipeline_runtime.connectors.name_servers import look_up
 from pipeline_runtime.connectors.once import KeptIntake
-from pipeline_runtime.connectors.pause import LastRow, Pause
+from pipeline_runtime.connectors.pause import Pause
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sample import sampled
 from pipeline_runtime.connectors.sdk import ConnectorError, OnceIngester
@@ -55,6 +55,7 @@ ONE_ANSWER_S = 30.0
 END_S = 5.0
 """How long a process that was told to stop may take."""
 LOOK_S = 0.2
+_GAPS, _BEGINNINGS = "gaps.json", "begun.json"
 
 
 class _Orders:
@@ -101,7 +102,7 @@ def main() -> None:
     masked = _log_without_secrets()
     said = _Said()
     config = ConnectorConfig.model_validate_json(sys.stdin.readline())
-    gaps = KeptGaps(Path(config.spool).with_name("gaps.json"))
+    gaps = KeptGaps(_beside(config, _GAPS))
     report = Report(config.element, said.status, masked, gaps)
     orders = _Orders()
     threading.Thread(target=orders.listen, name="orders", daemon=True).start()
@@ -114,6 +115,7 @@ def main() -> None:
         work(orders)
     if orders.forever:
         gaps.forget()
+        KeptBeginnings(_beside(config, _BEGINNINGS)).forget()
 
 
 def _say(said: _Said, report: Report) -> None:
@@ -175,15 +177,9 @@ def _wait(config: ConnectorConfig, kafka: KafkaSettings, report: Report, orders:
 def _ingest(
     ingester: Any, config: ConnectorConfig, kafka: KafkaSettings, report: Report, orders: _Orders
 ) -> None:
-    writer = TopicWriter(kafka, config.topic)
     spool = Spool(Path(config.spool), config.spool_bytes_max)
-    if ingester.system_waits:
-        intake = SpooledIntake(writer.send, spool, report)
-    else:
-        left_ms = spool.newest_ms
-        pause = Pause(lambda: _last_row(kafka, config.topic, left_ms), report, ingester.missed_in)
-        pause.start()
-        intake = SpooledIntake(writer.send, spool, report, pause.tell)
+    missed_in = None if ingester.system_waits else ingester.missed_in
+    intake = _new_intake(config, kafka, report, spool, missed_in)
     intake.start()
 
     def hung() -> None:
@@ -200,16 +196,23 @@ def _ingest(
         spool.close()
 
 
-def _last_row(kafka: KafkaSettings, topic: str, left_ms: int | None) -> LastRow:
-    """Returns the later one of the newest row in Kafka and of the newest that an earlier process has left on
-    the disk. Raises KafkaError, OSError if there is none on the disk and Kafka does not answer."""
-    try:
-        newest = newest_row(kafka, topic)
-    except (KafkaError, OSError):
-        if left_ms is None:
-            raise
-        return LastRow(left_ms)
-    return newest if left_ms is None else LastRow(max(left_ms, newest.at_ms or 0))
+def _new_intake(
+    config: ConnectorConfig,
+    kafka: KafkaSettings,
+    report: Report,
+    spool: Spool,
+    missed_in: Callable[[float], int | None] | None,
+) -> SpooledIntake:
+    """`missed_in`: as of a Pause."""
+    kept = KeptBeginnings(_beside(config, _BEGINNINGS))
+    pause = Pause(lambda: newest_row(kafka, config.topic), report, kept, spool.newest_ms, missed_in)
+    pause.start()
+    return SpooledIntake(TopicWriter(kafka, config.topic).send, spool, report, pause.opens)
+
+
+def _beside(config: ConnectorConfig, name: str) -> Path:
+    """Returns a file beside the directory of the rows that wait for Kafka."""
+    return Path(config.spool).with_name(name)
 
 
 def _drain(config: ConnectorConfig, kafka: KafkaSettings, report: Report, stop: threading.Event) -> None:
@@ -221,11 +224,12 @@ def _drain(config: ConnectorConfig, kafka: KafkaSettings, report: Report, stop: 
                 log.warning("%s is gone, and so is what was left for it", config.topic)
                 for path in Path(config.spool).iterdir():
                     path.unlink()
+                KeptBeginnings(_beside(config, _BEGINNINGS)).forget()
                 return
             break
         except KafkaError:
             stop.wait(SAY_S)
-    intake = SpooledIntake(TopicWriter(kafka, config.topic).send, spool, report)
+    intake = _new_intake(config, kafka, report, spool, None)
     intake.start()
     while not intake.is_idle and not stop.wait(LOOK_S):
         pass

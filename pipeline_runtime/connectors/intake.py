@@ -49,11 +49,14 @@ class SpooledIntake:
     """The Intake of a running ingester: a thread from `start` to `close`."""
 
     def __init__(
-        self, send: Send, spool: Spool, report: Report, before_first: Callable[[], None] = lambda: None
+        self, send: Send, spool: Spool, report: Report, opens: Callable[[bool], bool] = lambda own: True
     ) -> None:
-        """`before_first` is called by the thread before a first row that was put becomes durable."""
+        """`opens` returns whether rows may go to Kafka. If not, they go to the disk. True: rows that were put
+        are among them. False: an earlier process has left all of them. It may raise OSError: then the disk
+        does not take them either."""
         self._send = send
-        self._before_first: Callable[[], None] | None = before_first
+        self._opens = opens
+        self._kept_own = False  # whether the disk has rows that were put
         self._spool = spool
         self._report = report
         self._changed = threading.Condition()
@@ -145,10 +148,10 @@ class SpooledIntake:
                 self._handle(items)
                 self._in_hand = []
             if not self._spool.is_empty:
-                if self._closing and monotonic() < self._again_s:
+                if self._closing and not self._waiting and not self._may_send_spooled():
                     return  # Kafka is away, and the disk keeps it
                 self._send_spooled()
-            if self._full or (not items and not self._spool.is_empty and monotonic() < self._again_s):
+            if self._full or (not items and not self._spool.is_empty and not self._may_send_spooled()):
                 with self._changed:
                     self._changed.wait(0.2)
             self._tell_lost(GAP_EVERY_S)
@@ -164,12 +167,15 @@ class SpooledIntake:
         return items
 
     def _handle(self, items: list[_Item]) -> None:
-        if self._before_first is not None:
-            self._before_first()
-            self._before_first = None
         records = [record for item in items for record in item.records]
+        try:
+            opens = self._opens(True)
+        except OSError as error:
+            log.error("the disk does not take records: %s", error)
+            self._have_no_room(items)
+            return
         # Behind what is on the disk, so that the order stays.
-        if self._spool.is_empty and monotonic() >= self._again_s:
+        if opens and self._spool.is_empty and monotonic() >= self._again_s:
             try:
                 self._send(records)
             except SendFailed as error:
@@ -187,20 +193,25 @@ class SpooledIntake:
             except OSError as error:
                 log.error("the disk does not take records: %s", error)
                 kept = False
-            if kept:
-                self._settled([item], len(item.records))
-                continue
-            self._set_full(True)
-            left = items[place:]
-            back = [each for each in left if each.done is not None]
-            with self._changed:
-                self._lost += sum(len(each.records) for each in left if each.done is None)
-                self._waiting.extendleft(reversed(back))
-                self._waiting_bytes += sum(each.bytes for each in back)
-            return
+            if not kept:
+                self._have_no_room(items[place:])
+                return
+            self._kept_own = True
+            self._settled([item], len(item.records))
+
+    def _have_no_room(self, items: list[_Item]) -> None:
+        self._set_full(True)
+        back = [each for each in items if each.done is not None]
+        with self._changed:
+            self._lost += sum(len(each.records) for each in items if each.done is None)
+            self._waiting.extendleft(reversed(back))
+            self._waiting_bytes += sum(each.bytes for each in back)
+
+    def _may_send_spooled(self) -> bool:
+        return monotonic() >= self._again_s and self._opens(self._kept_own)
 
     def _send_spooled(self) -> None:
-        if monotonic() < self._again_s:
+        if not self._may_send_spooled():
             return
         records, mark = self._spool.read(SEND_BYTES)
         try:

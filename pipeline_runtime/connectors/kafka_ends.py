@@ -18,7 +18,6 @@ from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Noted, Record
 from pipeline_runtime.kafka.clients import (
     KafkaError,
     KafkaSettings,
-    KafkaTimeoutError,
     TopicPartition,
     close_spent,
     open_consumer,
@@ -31,7 +30,7 @@ from pipeline_runtime.kafka.delivered import (
     store_position,
     stored_position,
 )
-from pipeline_runtime.kafka.peek import newest_offsets, peek_each
+from pipeline_runtime.kafka.peek import OpenTopic, newest_offsets
 
 SEND_S = 4.0
 """A broker that has not confirmed records by then counts as away."""
@@ -271,12 +270,13 @@ def newest_row(kafka: KafkaSettings, topic: str) -> LastRow:
     """Raises KafkaError, OSError."""
 
     def asked() -> LastRow:
-        found = peek_each(kafka, {topic: 1})[topic]
-        if found.late:
-            raise KafkaTimeoutError(f"{topic} was not read in time")
-        if found.records:
-            return LastRow(found.records[-1].timestamp_ms)
-        return LastRow(is_deleted=any(end for _, end in newest_offsets(kafka, topic, 1).values()))
+        with OpenTopic(kafka, topic) as found:
+            starts = {tp: max(found.first[tp], end - 1) for tp, end in found.ends.items()}
+            records = found.read(starts, found.ends)
+            found.require(found.ends)
+            if records:
+                return LastRow(records[-1].timestamp_ms)
+            return LastRow(is_deleted=any(found.ends.values()))
 
     return within(ASK_S, asked)
 

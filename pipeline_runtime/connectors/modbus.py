@@ -14,8 +14,9 @@ from pymodbus.client import ModbusTcpClient
 from pymodbus.exceptions import ConnectionException, ModbusException
 
 from pipeline_runtime.connectors.in_words import in_words
+from pipeline_runtime.connectors.name_servers import by_address
 from pipeline_runtime.connectors.polls import Polls, missed_in
-from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError, Ingester, Intake, Place, Probed, Record
+from pipeline_runtime.connectors.sdk import ConnectorError, Ingester, Intake, Place, Probed, Record
 from pipeline_runtime.model.connectors import ROWS_SHOWN, Found
 from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.operators.modbus import (
@@ -63,11 +64,16 @@ class Session:
     def __init__(self, connection: ModbusConnection) -> None:
         """Connects. Raises OSError."""
         self._connection = connection
+
+        def connected(address: str, timeout_s: float) -> socket.socket:
+            return socket.create_connection((address, connection.port), timeout_s)
+
+        # The client's own way to connect swallows the reason why not.
+        opened = by_address(connection.host, connected)
         self._client = ModbusTcpClient(
             connection.host, port=connection.port, timeout=connection.answer_s, retries=0
         )
-        # The client's own way to connect swallows the reason why not.
-        self._client.socket = socket.create_connection((connection.host, connection.port), CONNECT_S)
+        self._client.socket = opened
 
     def read(self, request: Request) -> Sequence[int]:
         """Returns the words, or the bits, of a request. Raises Refusal, ConnectorError."""

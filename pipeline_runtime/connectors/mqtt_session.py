@@ -17,6 +17,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from pipeline_runtime.connectors.in_words import in_words
+from pipeline_runtime.connectors.name_servers import by_address
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
 from pipeline_runtime.connectors.tls import tls_context
 from pipeline_runtime.operators.mqtt import MqttConnection
@@ -78,7 +79,6 @@ class Session:
             manual_ack=manual_ack,
             clean_session=None if self._is_5 else fresh,
         )
-        self.client.connect_timeout = CONNECT_S
         self.client.max_inflight_messages = AT_ONCE
         self.client.max_queued_messages = 0
         if connection.user is not None:
@@ -118,9 +118,15 @@ class Session:
                 asked.SessionExpiryInterval = self._keep_s
                 asked.ReceiveMaximum = AT_ONCE
                 options = {"clean_start": self._fresh, "properties": asked}
-            self.client.connect(
-                self._connection.host, self._connection.port, keepalive=KEEPALIVE_S, **options
-            )
+
+            def connect(host: str, timeout_s: float) -> None:
+                self.client.connect_timeout = timeout_s
+                self.client.connect(host, self._connection.port, keepalive=KEEPALIVE_S, **options)
+
+            if self._connection.tls:  # which checks the name
+                connect(self._connection.host, CONNECT_S)
+            else:
+                by_address(self._connection.host, connect)
         except Exception as error:
             raise in_words(error, where) from error
         began_s = monotonic()

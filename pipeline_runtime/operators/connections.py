@@ -7,6 +7,7 @@ answer holds them.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar
@@ -55,9 +56,12 @@ class ConnectionFields(Params):
     @property
     def hosts(self) -> tuple[str, ...]:
         """Returns the names or addresses of its machines, of which one is enough. Without any, nothing is
-        looked up before a connector connects."""
+        looked up before a connector connects: a field `host` may also hold a URL, a path or a host with its
+        port."""
         host = getattr(self, "host", None)
-        return (host,) if host else ()
+        if not isinstance(host, str) or not re.fullmatch(HOST, host) or host.count(":") == 1:
+            return ()
+        return (host,)
 
     @property
     def where(self) -> str:

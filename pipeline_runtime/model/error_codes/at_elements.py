@@ -4,124 +4,131 @@ from __future__ import annotations
 
 from pipeline_runtime.model.error_codes.known_error import KnownError
 
-_COMMITTED = "Everything up to the last committed batch is kept. The batch that failed left nothing behind."
+_COMMITTED = (
+    "Everything up to the last committed batch is kept. The batch that failed has left nothing behind."
+)
 
 AT_ELEMENTS = (
     KnownError(
         "operator-failed",
         "An operator raised an error",
-        "The element's code failed on a batch: its parameters do not suit the rows, or it has a bug. The"
-        " message is the operator's own, and the traceback shows the line.",
+        "The element's code failed on a batch of rows. Either the element's parameters do not suit the"
+        " rows, or the code has a mistake. The message comes from the code, and the traceback shows the"
+        " line.",
         _COMMITTED,
-        "Look at the traceback, correct the element's parameters or its data, and deploy again.",
+        "Read the message and the traceback. Correct the element's parameters or its data, then deploy"
+        " again.",
     ),
     KnownError(
         "batch-too-long",
         "A batch does not end",
-        "A batch has run for longer than `FOGLINE_BATCH_S` allows, not counting the time in which"
-        " Kafka did not answer. The usual cause is a model or an operator that never ends. The"
-        " message says which rows the batch was given.",
+        "A batch has run for longer than `FOGLINE_BATCH_S` allows. Time in which Kafka did not answer"
+        " does not count. The usual cause is a model or an operator that never ends. The message says"
+        " which rows the batch was given.",
         _COMMITTED,
-        "Look at the element's model or code and at those rows, then deploy a changed version, or"
-        " skip the rows. If the element's batches have to take that long, raise `FOGLINE_BATCH_S`"
-        " on the node.",
+        "Look at these rows, and at the element's model or code. Then deploy a changed version, or skip"
+        " the rows. If the element's batches have to take so long, raise `FOGLINE_BATCH_S` on the node.",
     ),
     KnownError(
         "not-deterministic",
         "A batch came out differently when it was processed again",
-        "A standby or a restored element processes the same rows as the owner before it, and must"
-        " get the same result. It got another result. An operator of the group uses the clock,"
-        " chance, the network or a file that changes.",
-        "The replica that noticed it committed nothing. The owner is not affected.",
-        "Correct the operator: its output may depend on its rows, its state and the batch's time alone."
+        "A standby or a restored element processed the same rows as the owner before it, and got another"
+        " result. The cause is an operator that uses the clock, chance, the network or a file that"
+        " changes.",
+        "The node that noticed the difference has committed nothing. The owner is not affected.",
+        "Correct the operator: its result may depend only on its rows, its state and the batch's time."
         " Then deploy again.",
     ),
     KnownError(
         "state-damaged",
         "The local state cannot be used",
-        "The files that a node keeps for the element are damaged, incomplete, or do not fit its journal. A"
-        " failing disk is the usual cause.",
-        "Everything up to the last committed batch is kept: in the journal, and in the checkpoints on other"
-        " nodes.",
-        "Nothing at first: the node takes the newest checkpoint by itself. If it happens again within an"
-        " hour, look at the disk and restore the element on another node.",
+        "The files that this node keeps for the element are damaged or incomplete, or do not fit the"
+        " element's journal. A failing disk is the usual cause.",
+        "Everything up to the last committed batch is kept, in the journal and in the checkpoints on"
+        " other nodes.",
+        "Nothing at first: the node takes the newest checkpoint instead. If the error comes again within"
+        " an hour, check the disk, and restore the element on another node.",
     ),
     KnownError(
         "journal-trimmed",
         "The journal no longer reaches back to the local state",
-        "The node was away for so long that the batches after its state were trimmed from the journal.",
+        "The node was away for a long time. Meanwhile, Fogline trimmed from the journal the batches that"
+        " the node needs next.",
         "Everything up to the last committed batch is kept, in the journal and in newer checkpoints.",
         "Nothing: the node takes a newer checkpoint by itself.",
     ),
     KnownError(
         "journal-damaged",
         "The journal contradicts itself",
-        "A record of the element's journal cannot be read, or does not follow from the records before it. The"
-        " message names the record. Another program may have written to the topic, or Fogline has a bug.",
-        "This node committed nothing behind that record. The state and the checkpoints from before are kept.",
-        "See that no other program writes to topics whose names begin with `fl.`. Keep the topic and the"
-        " nodes' logs, and report it. To go on without the state, undeploy the pipeline and deploy it again.",
+        "A record of the element's journal cannot be read, or contradicts the records before it. The"
+        " message names the record. Another program may have written to the topic, or Fogline has a"
+        " mistake.",
+        "This node has committed nothing after that record. The state and the checkpoints from before are"
+        " kept.",
+        "Make sure that no other program writes to topics whose names begin with `fl.`. Keep the topic"
+        " and the nodes' logs, and report the error. To go on without the state, undeploy the pipeline"
+        " and deploy it again.",
     ),
     KnownError(
         "rewind-undone",
         "The element cannot go back to that checkpoint",
-        "You asked to go back to a point that another restoration has undone, or from which the element"
-        " cannot continue with its present parameters or inputs.",
-        _COMMITTED,
-        "Choose another checkpoint of the list, or restore the newest one.",
+        "You asked the element to go back to a checkpoint. Another restoration has undone that"
+        " checkpoint, or the element's present parameters or inputs do not fit it.",
+        "Everything up to the last committed batch is kept.",
+        "Choose another checkpoint from the list, or restore the newest one.",
     ),
     KnownError(
         "rows-gone",
         "Rows were deleted before they were read",
-        "The topic no longer holds the rows that the element has to read next. The topic's"
-        " retention is shorter than the time by which the element lags behind, or somebody deleted"
-        " the rows.",
-        "Everything up to the last committed batch is kept. No later row is processed in place of the"
-        " missing ones.",
-        "Choose to go on behind the gap. The choice says how many records it leaves out. To"
-        " prevent such gaps, give the topic a longer retention. Or set the element's \"Records"
-        ' deleted before they were read" to "Go on behind them": the element then goes on by'
-        " itself, with an event.",
+        "The topic no longer holds the rows that the element has to read next. Kafka deleted them because"
+        " the topic keeps its rows for a shorter time than the element lags behind, or somebody deleted"
+        " them.",
+        "Everything up to the last committed batch is kept. The element has processed no later row in"
+        " place of the missing ones.",
+        "Choose to go on behind the gap. The choice says how many records it leaves out. To prevent such"
+        " gaps, let the topic keep its records for longer (its retention). Or set the element's \"Records"
+        ' deleted before they were read" to "Go on behind them": the element then goes on by itself, and'
+        " reports an event.",
     ),
     KnownError(
         "state-outdated",
         "A copy's state is older than the rows that are left",
-        "The copy has to process what the owner has committed since the copy's checkpoint. The topic no"
-        " longer holds these rows: its retention is short, or somebody deleted rows or the topic, or"
-        " created the topic again.",
-        "Everything up to the last committed batch is kept. The copy has emitted nothing, and has processed"
-        " no other rows in place of the missing ones.",
-        "Nothing at first: the node takes the newest checkpoint by itself, 5 times. If this"
-        " checkpoint is too old as well, restore the element on the node that ran it last, as soon"
-        " as that node is back: the newest state is on its disk. If that node is gone for good,"
-        " undeploy the pipeline and deploy it again: the element then begins without a state.",
+        "The copy has to process the rows that the owner has committed since the copy's checkpoint. The"
+        " topic no longer holds these rows: it keeps rows for too short a time, or somebody deleted the"
+        " rows or the topic, or created the topic again.",
+        "Everything up to the last committed batch is kept. The copy has written nothing, and has"
+        " processed no other rows in place of the missing ones.",
+        "Nothing at first: the node takes the newest checkpoint by itself, 5 times. If this checkpoint is"
+        " too old as well, restore the element on the node that ran it last, as soon as that node is"
+        " back: the newest state is on its disk. If that node is gone for good, undeploy the pipeline and"
+        " deploy it again. The element then begins without a state.",
     ),
     KnownError(
         "topic-recreated",
         "The topic is another one by now",
-        "Somebody deleted the topic that the element reads, and created one with the same name."
-        " Or the topic has lost records that the element had read. The position up to which the"
-        " element has read does not fit the new topic.",
-        "Everything up to the last committed batch is kept. The element has processed no record"
-        " of the new topic.",
-        "Choose to go on from the new beginning. The element then reads the new topic from its first record,"
-        " and keeps its state.",
+        "Somebody deleted the topic that the element reads, and created one with the same name. Or the"
+        " topic has lost records that the element had already read. So the element's position does not"
+        " fit the topic any more.",
+        "Everything up to the last committed batch is kept. The element has processed no record of the"
+        " new topic.",
+        "Choose to go on from the new beginning. The element then reads the new topic from its first"
+        " record, and keeps its state.",
     ),
     KnownError(
         "topic-missing",
         "The topic does not exist",
-        "Kafka knows no topic of that name. It was deleted, or never created.",
+        "Kafka has no topic of that name. Somebody deleted it, or nobody has created it yet.",
         "Everything up to the last committed batch is kept. The element waits for the topic.",
         "Create the topic, or correct its name in the element's parameters and deploy again.",
     ),
     KnownError(
         "rows-unreadable",
         "Records of a topic cannot be decoded",
-        "The records are there, but Kafka's client cannot read them: they are damaged, or"
-        " compressed in a way that Fogline does not know.",
+        "The topic holds the records, but Fogline cannot read them. They are damaged, or compressed in a"
+        " way that Fogline does not know.",
         _COMMITTED,
-        "Find out which producer wrote these records. When the topic holds readable records"
-        " again, pause and resume the element.",
+        "Find out which program wrote these records. When the topic holds readable records again, pause"
+        " the element and resume it.",
     ),
     KnownError(
         "schema-registry",
@@ -140,102 +147,112 @@ AT_ELEMENTS = (
     KnownError(
         "topic-partitions-differ",
         "A topic has another number of partitions than the element reads",
-        "Somebody added partitions to the topic, or its element was told another number.",
+        "Kafka divides a topic into partitions. Somebody added partitions to this topic, or the element's"
+        " parameter Partitions has another number.",
         _COMMITTED,
-        "Choose to go on with the new partitions. Or set the element's Partitions to the number"
-        " that the message names, or leave it empty to read all of them, and deploy again.",
+        "Choose to go on with the new partitions. Or set the parameter Partitions to the number that the"
+        " message names, or leave it empty to read all partitions. Then deploy again.",
     ),
     KnownError(
         "keys-in-several-partitions",
         "Rows of one key are in several partitions",
-        "Each partition is processed by itself, so all rows of a key must be in the same one. The producer"
-        " of this topic does not send them by key.",
+        "Kafka divides a topic into partitions. The element processes each partition by itself, so all"
+        " rows of one key must be in one partition. The program that writes this topic puts rows of one"
+        " key into several partitions.",
         _COMMITTED,
-        "Let the producer use the key for its partition, or use a topic with one partition.",
+        "Let that program choose the partition by the key, or use a topic with one partition.",
     ),
     KnownError(
         "records-refused",
         "Kafka does not take a record",
-        "The broker refuses for good a record that the element wrote: the record is too large for"
-        " the topic, or its time is not allowed there.",
+        "Kafka refuses a record that the element wrote, and would refuse it again. The record is too"
+        " large for the topic, or breaks another rule of the topic, or Fogline's user in Kafka may not"
+        " write there. The message has Kafka's reason.",
         "Nothing of the batch was committed. Everything before it is kept.",
-        "Raise the topic's limit, or let the element write smaller records. Then deploy again.",
+        "Change the topic's limit or the user's rights, or let the element write smaller records. Then"
+        " deploy again.",
     ),
     KnownError(
         "output-file-changed",
         "Another program changed the output file",
-        "The CSV file is shorter than what was committed to it.",
-        "Nothing was written to the changed file. What was committed before is in the element's checkpoints.",
+        "The element's CSV file is shorter than what the element has written to it.",
+        "The element has written nothing to the changed file. What it committed before is in its"
+        " checkpoints.",
         "Keep other programs away from the file, and restore the element from a checkpoint.",
     ),
     KnownError(
         "node-starved",
         "The node had no time to start a process",
-        "Spark waited 10 s for a Python process of the element. A start takes that long only on a"
-        " machine without any CPU or memory to spare.",
+        "Spark waited 10 s for a Python process of the element. A start takes so long only if the machine"
+        " has no CPU or no memory to spare.",
         _COMMITTED,
-        "The node starts the element again by itself. If this happens again, move elements to another node.",
+        "Nothing at first: the node starts the element again by itself. If the error comes again, move"
+        " elements to another node.",
     ),
     KnownError(
         "nodes-fell-silent",
         "The element is held, because two nodes fell silent with it",
-        "A node fell silent, and the element was restored on another node. That node fell silent"
-        " as well, before the element had committed a batch there. So the element itself may end"
-        " its nodes, for example by a row that takes too much memory. No node starts it any more,"
-        " so that it ends no further node.",
-        "Committed batches are in the journal and the state is kept. The other elements are restored.",
-        "See the nodes' logs, for instance whether memory was short. Restore the element: then it is started"
-        " again. Or skip the rows that its batch was reading, where that is offered. Or deploy a changed"
-        " version.",
+        "A node fell silent, and Fogline restored the element on another node. That node fell silent as"
+        " well, before the element had committed a batch there. So the element itself may end its nodes,"
+        " for example by a row that takes too much memory. Fogline holds the element: no node starts it"
+        " any more, so it can end no further node.",
+        "The committed batches and the state are kept. Fogline restores the other elements.",
+        "Read the nodes' logs, for example to see whether memory was short. Then restore the element, or"
+        " deploy a changed version: either starts it again. If it is offered, you can also skip the rows"
+        " that its batch was reading.",
     ),
     KnownError(
         "java-ended-twice",
         "The element is held, because it ended the node's Java twice",
-        "Spark's Java process ended while this element started or ran, twice within an hour. The element is"
-        " not started any more, so that the others can run. Lack of memory is the usual cause.",
-        "Committed batches are in the journal and the state is kept. The other elements go on.",
-        "See the nodes' logs, for instance whether memory was short. Deploy a changed version,"
-        " restore the element on another node, or pause and resume it. Any of these starts it"
-        " again. Or skip the rows that its batch was reading, where that is offered.",
+        "Spark's Java process ended while this element started or ran, twice within an hour. Lack of"
+        " memory is the usual cause. Fogline holds the element: no node starts it any more, so the other"
+        " elements can run.",
+        "The committed batches and the state are kept. The other elements go on.",
+        "Read the nodes' logs, for example to see whether memory was short. Then deploy a changed"
+        " version, restore the element on another node, or pause and resume it: each of these starts it"
+        " again. If it is offered, you can also skip the rows that its batch was reading.",
     ),
     KnownError(
         "owner-replaced",
         "Another node owns the element now",
-        "This node was cut off or silent, and the element was restored elsewhere. What this node still"
-        " tried to write was refused.",
-        "Nothing was written twice. The new owner processes the rows whose results this node had"
-        " not committed.",
+        "This node was cut off or silent, and the element was restored on another node. Kafka refused"
+        " what this node still tried to write.",
+        "Nothing was written twice. The new owner processes the rows whose results this node had not"
+        " committed.",
         "Nothing. The element starts here again only when somebody moves it here.",
     ),
     KnownError(
         "ended-unasked",
         "The element ended without being told to",
-        "Its process on the node is gone, without an error of its own.",
+        "The element stopped on its node, without an order and without an error of its own.",
         "What was committed stays committed. The local state is kept.",
-        "Nothing: it is started again from its local state. If it happens again, see the node's log.",
+        "Nothing at first: the node starts the element again from its local state. If the error comes"
+        " again, read the node's log.",
     ),
     KnownError(
         "order-failed",
         "The node could not do what it was told",
-        "The node could not start or stop the element, or take its last checkpoint. The message says why.",
+        "The node could not start the element, stop it or take its last checkpoint. The message says why.",
         "What was committed stays committed. No state was lost.",
-        "The node tries again by itself. See its log if that does not help.",
+        "Nothing at first: the node tries again by itself. If the error stays, read the node's log.",
     ),
     KnownError(
         "checkpoint-not-fetched",
         "The checkpoint could not be fetched",
-        "The node that has the checkpoint, or the central checkpoint service, does not answer or refuses.",
+        "The node needs a checkpoint of the element from another node or from the central checkpoint"
+        " service. That node or service does not answer, or refuses.",
         "The checkpoint is kept where it is. No state was lost.",
-        "The node tries again by itself. See whether the other machine runs and its port can be reached.",
+        "The node tries again by itself. Check whether the other machine runs, and whether this node can"
+        " reach its port.",
     ),
     KnownError(
         "definition-refused",
         "The node cannot read the element's definition",
-        "The control process sent a definition of the element that this node cannot read. The two"
-        " may have different versions of Fogline, or of an operator's package.",
-        "The element's state and checkpoints on this node are kept. If the element ran here, it"
-        " goes on as before.",
-        "Correct the element's parameters and deploy again. If they are right, install the same version of"
-        " Fogline on the node as on the control side.",
+        "Control sent a definition of the element that this node cannot read. The two may have different"
+        " versions of Fogline, or of an operator's package.",
+        "The element's state and checkpoints on this node are kept. If the element ran here, it goes on"
+        " as before.",
+        "Correct the element's parameters, and deploy again. If the parameters are right, install the"
+        " same version of Fogline on the node as control has.",
     ),
 )

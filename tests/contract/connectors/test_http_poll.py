@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,7 +17,7 @@ from pipeline_runtime.connectors.delivery import ingest
 from pipeline_runtime.connectors.http_poll import HttpPollIngester
 from pipeline_runtime.connectors.intake import SpooledIntake
 from pipeline_runtime.connectors.report import Report
-from pipeline_runtime.connectors.sdk import Place
+from pipeline_runtime.connectors.sdk import Place, Record
 from pipeline_runtime.connectors.spool import Spool
 from pipeline_runtime.connectors.trial import MemoryIntake, RunningTrial, Taken, trial_ingester
 from pipeline_runtime.operators.http import HttpConnection
@@ -131,12 +131,16 @@ def test_rows_that_become_durable_late_come_once(tmp_path: Path) -> None:
     came_early: list[bool] = []
     report = Report("e", lambda status, note: None)
     spool = Spool(tmp_path, 1 << 20)
-    intake = SpooledIntake(
-        lambda records: sent.extend(record.value for record in records),
-        spool,
-        report,
-        lambda: came_early.append(asked_again.wait(3)),
-    )
+
+    def opens(own: bool) -> bool:
+        if not came_early:
+            came_early.append(asked_again.wait(3))
+        return True
+
+    def send(records: Sequence[Record]) -> None:
+        sent.extend(record.value for record in records)
+
+    intake = SpooledIntake(send, spool, report, opens)
     intake.start()
     with serving(port) as server:
 

@@ -40,6 +40,23 @@ def ingester(connection: ModbusConnection, *registers: dict[str, Any], **params:
     return ModbusIngester(Place("dep", "in", ModbusInParams.model_validate({**given, **params}), connection))
 
 
+def test_a_device_is_reached_by_the_address_that_was_found_for_its_name(
+    shared_device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, asked = socket.getaddrinfo, []
+
+    def ask(host: str, *options: Any, **named: Any) -> Any:
+        if host != "device.example":
+            return known(host, *options, **named)
+        asked.append(host)
+        return known("127.0.0.1", *options, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", ask)
+    connection = shared_device.connection().model_copy(update={"host": "device.example"})
+    assert trial_ingester(ingester(connection), rows=3).rows
+    assert len(asked) == 1
+
+
 def test_each_poll_makes_a_row_of_all_kinds_of_registers(shared_device: Device) -> None:
     shared_device.write(10, 0x0000, 0x41AC)  # 21.5, the low register first
     taken = trial_ingester(

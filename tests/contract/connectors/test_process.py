@@ -30,6 +30,7 @@ from pipeline_runtime.operators.modbus import ModbusIn
 from pipeline_runtime.operators.mqtt import MqttIn, MqttOut
 from pipeline_runtime.operators.sparkplug import SparkplugOut
 from tests.brokers import Broker
+from tests.ports import free_ports
 from tests.waiting import wait_until
 from workers.node.connector_process import ConnectorProcess
 
@@ -156,10 +157,33 @@ def test_what_a_system_sends_between_two_processes_is_told_as_a_gap_if_it_keeps_
     # The next row comes at once, as the broker keeps it for whoever subscribes.
     broker.publish("a/b", b'{"v": 2}', retain=True)
     again = Running(asked)
-    wait_until(lambda: again.status is not None and again.status.rows_total == 1, "the row")
-    # No row counts before the gap.
-    assert all(each.gaps_total == 1 for each in again.statuses if each.rows_total)
+    wait_until(lambda: len(peek(KafkaSettings(kafka), asked.topic, 10)) == 2, "the row")
+    wait_until(lambda: again.status is not None and again.status.gaps_total == 1, "the gap")
     again.stop()
+
+
+def test_rows_that_come_while_kafka_is_away_from_the_start_are_on_the_disk_at_once(
+    kafka: str, broker: Broker, tmp_path: Path
+) -> None:
+    columns = [{"name": "v", "type": "number"}]
+    asked = config("in", kafka, broker, tmp_path / "spool", MqttIn, topics=["a/#"], columns=columns, qos=0)
+    [nobody] = free_ports(1)
+    first = Running(asked.model_copy(update={"kafka_bootstrap": f"127.0.0.1:{nobody}"}))
+    wait_until(lambda: first.status is not None and first.status.state == "connected", "a connection")
+    broker.publish("a/b", b'{"v": 1}', b'{"v": 2}')
+    wait_until(lambda: first.status is not None and first.status.rows_total == 2, "rows on the disk")
+    first.process.kill()
+    assert (tmp_path / "begun.json").exists()
+    again = Running(asked)
+
+    def values() -> list[Any]:
+        return [json.loads(each.value)["value"]["v"] for each in peek(KafkaSettings(kafka), asked.topic, 10)]
+
+    wait_until(lambda: values() == [1, 2], "the rows of the first process")
+    # The element is new, so nothing was lost before the first process.
+    wait_until(lambda: again.status is not None and again.status.gaps_total == 1, "the gap between the two")
+    again.stop()
+    assert not (tmp_path / "begun.json").exists()
 
 
 def test_polls_between_two_processes_are_counted(kafka: str, broker: Broker, tmp_path: Path) -> None:

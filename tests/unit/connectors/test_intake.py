@@ -34,12 +34,12 @@ class Topic:
 
 class Rig:
     def __init__(
-        self, directory: Path, bytes_max: int, before_first: Callable[[], None] = lambda: None
+        self, directory: Path, bytes_max: int, opens: Callable[[bool], bool] = lambda own: True
     ) -> None:
         self.topic, self.taken = Topic(), Taken()
         self.report = Report("e", self.taken.told)
         self.spool = Spool(directory, bytes_max)
-        self.intake = SpooledIntake(self.topic.send, self.spool, self.report, before_first)
+        self.intake = SpooledIntake(self.topic.send, self.spool, self.report, opens)
 
 
 @contextmanager
@@ -173,25 +173,58 @@ def test_the_end_of_a_full_disk_does_not_hide_that_the_system_fails(tmp_path: Pa
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_what_is_told_before_the_first_row_is_told_before_any_is_durable(tmp_path: Path, there: bool) -> None:
-    told, durable = threading.Event(), threading.Event()
-    called: list[bool] = []
+def test_rows_that_may_not_go_to_kafka_yet_are_on_the_disk_at_once(tmp_path: Path, there: bool) -> None:
+    told, asked = threading.Event(), set[bool]()
 
-    def before_first() -> None:
-        called.append(durable.is_set())
-        assert told.wait(60)
+    def opens(own: bool) -> bool:
+        asked.add(own)
+        return told.is_set()
 
-    rig = Rig(tmp_path, 1 << 20, before_first)
+    rig = Rig(tmp_path, 1 << 20, opens)
     rig.topic.there = there
     rig.intake.start()
-    assert rig.intake.put([Record(b"first")], durable.set)
-    wait_until(lambda: called, "the intake to take it")
-    assert (rig.topic.values, rig.spool.bytes) == ([], 0)
-    told.set()
-    assert durable.wait(60)
+    assert rig.intake.put_durably([Record(b"first")], 60)
     assert rig.intake.put_durably([Record(b"second")], 60)
-    assert called == [False]
+    assert (rig.topic.values, asked) == ([], {True})
+    told.set()
     rig.topic.there = True
     wait_until(lambda: rig.topic.values == [b"first", b"second"], "both")
-    rig.intake.close(5)
+    rig.intake.close(60)
+    rig.spool.close()
+
+
+def test_an_intake_that_ends_before_rows_may_go_to_kafka_leaves_all_of_them_on_the_disk(
+    tmp_path: Path,
+) -> None:
+    rig = Rig(tmp_path, 10 << 20, lambda own: False)
+    many = [Record(b"%d" % number + bytes(500_000)) for number in range(5)]
+    for each in many:
+        assert rig.intake.put([each])
+    rig.intake.start()
+    assert rig.intake.close(60)
+    rig.spool.close()
+    with running(tmp_path, 10 << 20) as next_rig:
+        wait_until(lambda: len(next_rig.topic.values) == len(many), "all rows of the first one")
+        assert next_rig.topic.values == [each.value for each in many]
+        assert rig.report.status.gaps_total == 0
+
+
+def test_rows_whose_beginning_the_disk_does_not_note_are_not_taken_for_durable(tmp_path: Path) -> None:
+    full = threading.Event()
+
+    def opens(own: bool) -> bool:
+        if full.is_set():
+            raise OSError("no space left")
+        return True
+
+    rig = Rig(tmp_path, 1 << 20, opens)
+    full.set()
+    rig.intake.start()
+    durable = threading.Event()
+    assert rig.intake.put([Record(b"1")], durable.set)
+    wait_until(lambda: "full" in rig.report.status.why, "the words")
+    assert not durable.is_set()
+    full.clear()
+    assert durable.wait(60)
+    rig.intake.close(60)
     rig.spool.close()

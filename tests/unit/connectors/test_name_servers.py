@@ -5,14 +5,16 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
 
 from pipeline_runtime.connectors import name_servers, sample
-from pipeline_runtime.connectors.name_servers import look_up
+from pipeline_runtime.connectors.name_servers import by_address, look_up
 from pipeline_runtime.connectors.sdk import ConnectorError, Ingester, Intake, Place
 from pipeline_runtime.connectors.trial import RunningTrial
+from pipeline_runtime.operators.connections import ConnectionFields
 from pipeline_runtime.operators.modbus import ModbusConnection
 from pipeline_runtime.operators.other_kafka import KafkaConnection
 from tests.waiting import wait_until
@@ -61,6 +63,51 @@ def test_an_address_needs_no_name_server() -> None:
     look_up(None, NO_STOP)
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 64 + ".example"])
+def test_a_text_that_can_be_no_name_is_told_as_an_unknown_host(host: str) -> None:
+    with pytest.raises(ConnectorError, match=r"is not known here\. Check how it is written"):
+        look_up(PUMP.model_copy(update={"host": host}), NO_STOP)
+
+
+class OtherConnection(ConnectionFields):
+    host: Any
+
+
+@pytest.mark.parametrize(
+    ("host", "hosts"),
+    [
+        *(("pump.example", ("pump.example",)), ("10.0.0.5", ("10.0.0.5",)), ("::1", ("::1",))),
+        *((each, ()) for each in ("http://pump.example", "pump.example:502", "/run/pump", "", None)),
+        (ip_address("10.0.0.5"), ()),
+    ],
+)
+def test_what_a_connection_calls_host_and_is_none_is_not_looked_up(host: Any, hosts: tuple[str]) -> None:
+    assert OtherConnection(host=host).hosts == hosts
+
+
+def test_whoever_connects_by_address_asks_no_name_server_and_tries_each_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def ask(host: str, *_: Any, **__: Any) -> list[Any]:
+        asked.append(host)
+        return [(0, 0, 0, "", (address, 0)) for address in ("fd00::1", "10.0.0.5")]
+
+    def refused(address: str, timeout_s: float) -> str:
+        if address == "fd00::1":
+            raise ConnectionRefusedError
+        return f"{address} within {timeout_s:g} s"
+
+    monkeypatch.setattr(socket, "getaddrinfo", ask)
+    host = "two-addresses.example"
+    look_up(PUMP.model_copy(update={"host": host}), NO_STOP)
+    assert by_address(host, refused) == "10.0.0.5 within 2.5 s"
+    assert asked == [host]
+    with pytest.raises(ConnectionRefusedError):
+        by_address("fd00::1", refused)
+
+
 class Never(Ingester[Any, Any]):
     def run(self, intake: Intake, stop: threading.Event) -> None:
         raise AssertionError("it connects without an address")
@@ -74,9 +121,10 @@ class HangingServer:
         self.answers = threading.Event()
         monkeypatch.setattr(socket, "getaddrinfo", self._ask)
 
-    def _ask(self, *_: Any, **__: Any) -> None:
+    def _ask(self, *_: Any, **__: Any) -> list[Any]:
         self.questions += 1
         self.answers.wait(60)
+        return []
 
     def let_go(self) -> None:
         self.answers.set()

@@ -37,6 +37,8 @@ SEND_S = 4.0
 ASK_S = 10.0
 RENEW_S = 3600.0
 """A position that is not renewed is forgotten by Kafka after 7 days, as it is set by default."""
+TELL_S = 1.0
+"""How often Kafka is told how far a system is that keeps the position itself."""
 _POLL_MS = 500
 
 
@@ -125,6 +127,7 @@ class StreamRows:
         self._notes = TopicWriter(kafka, notes) if notes else None
         self._element = element
         self._consumer: Any = None
+        self._at: int | None = None  # the offset after the last row that was delivered
         self._stored: int | None = None
         self._stored_s = 0.0
         self._told_to = 0
@@ -160,9 +163,11 @@ class StreamRows:
                 "element; then the stream is written from its first row",
                 lasting=True,
             ) from None
-        self._stored = begin.at if stored is not None or begin.gaps else None
-        if begin.gaps:  # a gap is told once: the next `renew` stores where it ends
-            self._stored_s, self._told_to = float("-inf"), begin.at
+        self._at = self._stored = begin.at if stored is not None or begin.gaps else None
+        if begin.gaps:  # a gap is told once
+            self._told_to = begin.at
+        if begin.gaps or position is not None:  # the next `renew` stores where it begins
+            self._stored_s = float("-inf")
         self.gaps += begin.gaps
         self._consumer.seek(self._tp, begin.at)
 
@@ -189,6 +194,7 @@ class StreamRows:
 
     def store(self, end: int) -> None:
         """Notes that all rows before the offset are delivered."""
+        self._at = end
         if self._stored == end and monotonic() - self._stored_s < RENEW_S:
             return
         try:
@@ -199,10 +205,17 @@ class StreamRows:
             ) from error
         self._stored, self._stored_s = end, monotonic()
 
+    def tell(self, end: int) -> None:
+        """Tells Kafka the same of a system that keeps the position, for those who ask how many rows wait: not
+        at each call, but `renew` tells the rest."""
+        self._at = end
+        if monotonic() - self._stored_s >= TELL_S:
+            self.store(end)
+
     def renew(self) -> None:
         """Stores the position again, so that Kafka does not forget it."""
-        if self._stored is not None:
-            self.store(self._stored)
+        if self._at is not None:
+            self.store(self._at)
 
     def noted(self) -> Noted | None:
         """Returns what was noted last, or None if the topic for it is not there."""

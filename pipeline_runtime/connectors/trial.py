@@ -203,6 +203,9 @@ class _GivenRows(MemoryNotes):
     def store(self, end: int) -> None:
         self._stored = end
 
+    def tell(self, end: int) -> None:
+        return None
+
     def renew(self) -> None:
         return None
 

@@ -3,12 +3,18 @@ group."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from kafka.errors import OffsetOutOfRangeError as OffsetOutOfRangeError  # others take it from here
 from kafka.structs import OffsetAndMetadata
 
-from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
+from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, close_spent, open_consumer, within
+
+COUNTED_MAX = 2000
+"""How many offsets are looked at to count rows. How many rows lie behind them is then estimated."""
+ANSWER_S = 5.0
+_POLL_MS = 200
 
 
 def open_deliverers_consumer(kafka: KafkaSettings, name: str, tp: TopicPartition, wait_ms: int) -> Any:
@@ -37,3 +43,40 @@ def noted_position(consumer: Any, tp: TopicPartition) -> tuple[int, str] | None:
     KafkaError."""
     found = consumer.committed(tp, metadata=True)
     return None if found is None else (int(found.offset), str(found.metadata))
+
+
+@dataclass(frozen=True)
+class Undelivered:
+    """The rows of a stream that its deliverer has not delivered, as far as Kafka was told. `at`: the offset
+    after the last row that it has delivered."""
+
+    rows: int
+    at: int
+    estimated: bool = False
+
+
+def undelivered(kafka: KafkaSettings, topic: str) -> Undelivered:
+    """Counts the rows of a stream with one partition. A stream that is not there has none. Raises
+    KafkaError."""
+    return within(ANSWER_S, lambda: _counted(kafka, TopicPartition(topic, 0)))
+
+
+def _counted(kafka: KafkaSettings, tp: TopicPartition) -> Undelivered:
+    consumer = open_deliverers_consumer(kafka, tp.topic, tp, _POLL_MS)
+    try:
+        if not consumer.partitions_for_topic(tp.topic):
+            return Undelivered(0, 0)
+        stored = stored_position(consumer, tp)
+        first, end = consumer.beginning_offsets([tp])[tp], consumer.end_offsets([tp])[tp]
+        # A position behind the end belongs to an earlier stream of that name.
+        at = stored if stored is not None and first <= stored <= end else first
+        consumer.seek(tp, at)
+        rows, until = 0, min(end, at + COUNTED_MAX)
+        while consumer.position(tp) < until:
+            polled = consumer.poll(_POLL_MS).get(tp, [])
+            rows += sum(record.offset < until and not record.headers for record in polled)
+        if until == end:
+            return Undelivered(rows, at)
+        return Undelivered(round(rows / (until - at) * (end - at)), at, estimated=True)
+    finally:
+        close_spent(consumer)

@@ -7,9 +7,18 @@ import { Asker } from "../shared/asker";
 import { plural, seconds } from "../shared/format";
 import { useLive } from "../shared/live";
 import { nameIn } from "../shared/live-reducer";
-import type { DeployPlan, Fault, Operation, OperationKind, PipelineVersion } from "../shared/types";
+import { mayAct, roleReason } from "../shared/page";
+import type {
+  DeployPlan,
+  Fault,
+  Operation,
+  OperationKind,
+  PipelineVersion,
+  Undelivered,
+  UndeployPlan,
+} from "../shared/types";
 import { stepWords } from "../shared/words";
-import { confirm } from "../shared/ui/confirm";
+import { confirm, meanwhile } from "../shared/ui/confirm";
 import { ErrorCode } from "../shared/ui/error-code";
 import { forget, toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
@@ -18,6 +27,7 @@ import { confirmChanges, type Deployed } from "./deploy-preview";
 import { elementsOf, pipelineTitle } from "../shared/document";
 import { current, setMode, useEditor } from "./store";
 import { insist } from "./touched";
+import { deliversFirst, rowsWaiting } from "./undelivered";
 import { validateNow } from "./validation";
 
 interface Following {
@@ -168,17 +178,36 @@ async function agreed(what: Deployed, which: object): Promise<string[] | "again"
 export async function undeploy(): Promise<void> {
   if (deployBusy(useDeploy.getState())) return;
   const name = pipelineTitle(current());
+  const title = `Undeploy ${name}?`;
+  try {
+    const plan = await meanwhile(title, "Counting the rows that wait for their delivery…", (signal) =>
+      post<UndeployPlan>(`${path()}/undeploy`, { dry_run: true }, signal),
+    );
+    if (!plan) return;
+    const agreed = await confirm({
+      title,
+      text: `All elements of ${name} stop after their current batch.${deliversFirst(plan.undelivered)} Its checkpoints and files are kept for a while, and the draft stays as it is. A later deployment starts from the beginning.`,
+      action: "Undeploy",
+      danger: true,
+    });
+    if (agreed) follow("undeploy", await post<Operation>(`${path()}/undeploy`));
+  } catch (error) {
+    toastError("Not undeployed", error, ABOUT);
+  }
+}
+
+async function undeployNow(undelivered: readonly Undelivered[]): Promise<void> {
   const agreed = await confirm({
-    title: `Undeploy ${name}?`,
-    text: `All elements of ${name} stop after their current batch. Its checkpoints and files are kept for a while, and the draft stays as it is. A later deployment starts from the beginning.`,
-    action: "Undeploy",
+    title: `Undeploy ${pipelineTitle(current())} now?`,
+    text: `It does not wait any longer. Rows that are not delivered by then are lost: ${rowsWaiting(undelivered)}.`,
+    action: "Undeploy now",
     danger: true,
   });
   if (!agreed) return;
   try {
-    follow("undeploy", await post<Operation>(`${path()}/undeploy`));
+    follow("undeploy", await post<Operation>(`${path()}/undeploy`, { hurry: true }));
   } catch (error) {
-    toastError("Not undeployed", error, ABOUT);
+    toastError("It still waits", error, ABOUT);
   }
 }
 
@@ -238,7 +267,7 @@ function useFollow(): void {
     if (!ended || !operation) return;
     if (operation.status === "failed" && operation.faults?.length)
       useEditor.setState({ faults: operation.faults, checked: current(), problemsOpen: true });
-    if (operation.status === "done" && !operation.next) {
+    if (operation.status === "done" && !operation.next && operation.undelivered.length === 0) {
       const timer = window.setTimeout(
         () => useDeploy.getState().operation?.id === operation.id && useDeploy.setState(IDLE),
         3500,
@@ -263,6 +292,7 @@ export function DeployPanel() {
   if (!kind || (!preparing && !operation)) return null;
   // the server knows best: deploying over what runs is an upgrade
   const titles = TITLES[operation?.kind ?? kind];
+  const lost = operation?.status === "done" && operation.undelivered.length > 0;
   const state = operation?.status === "done" ? "done" : operation?.status === "failed" ? "failed" : "active";
   return (
     <section className={`deploy deploy--${state}`} aria-label="Progress" role="status">
@@ -294,7 +324,7 @@ export function DeployPanel() {
       )}
       {operation && <Waiting operation={operation} />}
       {operation?.message && (
-        <p className={state === "failed" ? "handover__wrong" : "muted"}>{operation.message}</p>
+        <p className={state === "failed" || lost ? "handover__wrong" : "muted"}>{operation.message}</p>
       )}
       <ErrorCode code={operation?.code} />
       {state === "failed" && operation && operation.faults.length === 0 && !operation.message && (
@@ -306,8 +336,24 @@ export function DeployPanel() {
 
 /** What the step that is under way waits for, and for how long at most. */
 function Waiting({ operation }: { operation: Operation }) {
-  const { waits_for, phase_since, deadline } = operation;
+  const { waits_for, phase, phase_since, deadline, undelivered, hurry } = operation;
   if (!waits_for) return null;
+  if (phase === "DELIVER")
+    return (
+      <>
+        <p className="muted">Waits for {waits_for}. It goes on when no row was delivered for 30 s.</p>
+        {operation.kind === "undeploy" && !hurry && (
+          <button
+            className="button button--small"
+            disabled={!mayAct("editor")}
+            title={roleReason("editor") ?? undefined}
+            onClick={() => void undeployNow(undelivered)}
+          >
+            Undeploy now
+          </button>
+        )}
+      </>
+    );
   // both by the server's clock
   const most_ms = phase_since && deadline ? Date.parse(deadline) - Date.parse(phase_since) : null;
   return (

@@ -1683,6 +1683,8 @@ export interface Operation {
   message: string;
   code: string;
   faults: Fault[];
+  undelivered: Undelivered[];
+  hurry: boolean;
   again: boolean;
   next: string | null;
   created_at: string;
@@ -2503,6 +2505,24 @@ export interface TracedStep {
   count: number;
   kept: boolean;
   notes: string[];
+}
+
+/** Rows that an element has put out and that wait for their delivery to a system outside. */
+export interface Undelivered {
+  element: string;
+  title: string;
+  rows: number;
+  estimated: boolean;
+  why: string;
+}
+
+export interface Undeploy {
+  dry_run?: boolean;
+  hurry?: boolean;
+}
+
+export interface UndeployPlan {
+  undelivered: Undelivered[] | null;
 }
 
 export interface Undo {

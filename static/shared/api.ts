@@ -155,7 +155,8 @@ function problemOf(response: { status: number; statusText: string }, body: unkno
 }
 
 export const get = <T>(path: string, signal?: AbortSignal) => request<T>("GET", path, { signal });
-export const post = <T>(path: string, body?: unknown) => request<T>("POST", path, { body: body ?? {} });
+export const post = <T>(path: string, body?: unknown, signal?: AbortSignal) =>
+  request<T>("POST", path, { body: body ?? {}, signal });
 export const put = <T>(path: string, body: unknown) => request<T>("PUT", path, { body });
 export const patch = <T>(path: string, body: unknown) => request<T>("PATCH", path, { body });
 export const del = <T>(path: string) => request<T>("DELETE", path);

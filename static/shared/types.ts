@@ -128,6 +128,8 @@ export type {
   TextTile,
   Limits,
   TileState,
+  UndeployPlan,
+  Undelivered,
   Validation,
   VersionItem,
   Wall,

@@ -32,6 +32,7 @@ const STEPS: Record<string, string> = {
   start: "Start the elements",
   run: "Wait until all of them run",
   retire: "End the elements",
+  deliver: "Deliver what the elements have put out",
   stop: "Stop the elements that still run",
   "delete topics": "Delete the streams",
 };

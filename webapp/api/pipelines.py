@@ -18,7 +18,7 @@ from webapp.handovers.schemas import BroughtBack
 from webapp.monitoring.board import all_pipelines, pipeline_json
 from webapp.monitoring.schemas import Pipeline, PipelineItem
 from webapp.operations import actions as operation_actions, copies as operation_copies
-from webapp.operations.schemas import Operation
+from webapp.operations.schemas import Operation, UndeployPlan
 from webapp.operations.selectors import operation_json, operation_with, recent_operations
 from webapp.pipelines import actions
 from webapp.pipelines.checking import check, fault_json
@@ -74,6 +74,11 @@ class Deploy(Body):
     revision: int | None = None  # of the draft that the caller saw; 409 when it has changed since
     dry_run: bool = False
     restart: list[str] = []  # elements that may begin without their state, when a change cannot keep it
+
+
+class Undeploy(Body):
+    dry_run: bool = False
+    hurry: bool = False  # it does not wait until deliverers have delivered what was put out
 
 
 class NewName(Body):
@@ -253,11 +258,21 @@ def deploy(
     return Status(202, operation_json(operation))
 
 
-@router.post("/pipelines/{name}/undeploy", response={202: Operation})
-def undeploy(request: HttpRequest, response: HttpResponse, name: str) -> Status[Operation]:
-    """Ends a deployment for good, and returns the operation to follow. A second call meanwhile returns
-    the same one."""
-    operation = operation_actions.undeploy(actor(request), name)
+@router.post("/pipelines/{name}/undeploy", response={200: UndeployPlan, 202: Operation})
+def undeploy(
+    request: HttpRequest, response: HttpResponse, name: str, body: Undeploy | None = None
+) -> Status[UndeployPlan] | Status[Operation]:
+    """Ends a deployment for good, and returns the operation to follow. All elements stop. Then it waits until
+    the elements that deliver to systems outside have delivered what they have put out, at most 30 s for the
+    next row. What was not delivered is in `undelivered` and in the message of the operation.
+
+    `hurry` does not wait. A second call meanwhile returns the same operation, and may hurry it. `dry_run`
+    only says how many rows wait for their delivery now.
+    """
+    wanted = body or Undeploy()
+    if wanted.dry_run:
+        return Status(200, operation_actions.what_would_be_lost(actor(request), name))
+    operation = operation_actions.undeploy(actor(request), name, wanted.hurry)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, operation_json(operation))
 

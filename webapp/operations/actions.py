@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from pipeline_runtime.kafka.delivered import undelivered
 from pipeline_runtime.planning.upgrade import ElementChange
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
@@ -16,9 +18,11 @@ from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.backends import commands
+from webapp.backends.kafka import asked_of_kafka
 from webapp.handovers.facts import group_facts
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
+from webapp.operations.schemas import Undelivered, UndeployPlan
 from webapp.operations.state_import import take_along
 from webapp.operations.upgrades import refuse_upgrade, upgrade_changes
 from webapp.pipelines.actions import overtaken, snapshot
@@ -26,12 +30,13 @@ from webapp.pipelines.checking import check
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.pipelines.selectors import pipeline_named, version_of
 from webapp.pipelines.shape import elements_of, group_of, names_of
+from webapp.placements.delivered import delivered_streams, failing_connectors
 from webapp.placements.group_state import status_of
 from webapp.placements.models import Deployment
 from webapp.placements.placing import first_placement, places_of_regrouped
 from webapp.placements.schemas import DeployChange, DeployPlan
 from webapp.placements.selectors import active_deployment, is_what_runs, planned_for
-from webapp.problems import Conflict, Invalid
+from webapp.problems import BackendAway, Conflict, Invalid
 
 
 @dataclass(frozen=True)
@@ -213,10 +218,39 @@ def _chosen_version(
     return snapshot(actor, pipeline, note) if version is None else version_of(pipeline, version)
 
 
+def what_would_be_lost(actor: User, name: str) -> UndeployPlan:
+    """Returns the rows that wait at elements which deliver to systems outside."""
+    require(actor, Role.EDITOR, "undeploy pipelines")
+    deployment = active_deployment(pipeline_named(name))
+    if deployment is None:
+        return {"undelivered": []}
+    found: list[Undelivered] = []
+    whys = failing_connectors(deployment)
+    for stream in delivered_streams(deployment):
+        try:
+            rows = asked_of_kafka(partial(undelivered, topic=stream.topic))
+        except BackendAway:
+            return {"undelivered": None}
+        if rows.rows:
+            found.append(
+                {
+                    "element": stream.element,
+                    "title": stream.title,
+                    "rows": rows.rows,
+                    "estimated": rows.estimated,
+                    "why": whys.get(stream.element, ""),
+                }
+            )
+    return {"undelivered": found}
+
+
 @transaction.atomic
-def undeploy(actor: User, name: str) -> Operation:
-    """Orders an undeployment, which retires every group. A second call meanwhile returns the same operation.
-    If the pipeline was to run again, it stays undeployed."""
+def undeploy(actor: User, name: str, hurry: bool = False) -> Operation:
+    """Orders an undeployment, which retires every group and waits until what they have put out is delivered.
+    With `hurry`, it does not wait.
+
+    A second call meanwhile returns the same operation, and may hurry it. If the pipeline was to run again, it
+    stays undeployed."""
     require(actor, Role.EDITOR, "undeploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
     deployment = active_deployment(pipeline)
@@ -226,11 +260,12 @@ def undeploy(actor: User, name: str) -> Operation:
         )
     going = _undeployment(deployment)
     if going is None:
-        return _undeploy(actor, deployment)
-    if going.again:
-        going.again = False
-        going.save(update_fields=["again"])
-        audit(actor, "pipeline.undeploy", name, deployment=deployment.pk, operation=str(going.pk))
+        return _undeploy(actor, deployment, hurry=hurry)
+    if going.again or (hurry and not going.hurry):
+        going.again, going.hurry = False, going.hurry or hurry
+        going.save(update_fields=["again", "hurry"])
+        more = {"hurry": True} if hurry else {}
+        audit(actor, "pipeline.undeploy", name, deployment=deployment.pk, operation=str(going.pk), **more)
         announce()
     return going
 
@@ -280,10 +315,10 @@ def _undeployment(deployment: Deployment) -> Operation | None:
     return rows.select_for_update(of=("self",)).first()
 
 
-def _undeploy(actor: User, deployment: Deployment, again: bool = False) -> Operation:
+def _undeploy(actor: User, deployment: Deployment, *, again: bool = False, hurry: bool = False) -> Operation:
     deployment.status = Deployment.Status.UNDEPLOYING
     deployment.save(update_fields=["status"])
-    return _operate(actor, deployment, Operation.Kind.UNDEPLOY, again=again)
+    return _operate(actor, deployment, Operation.Kind.UNDEPLOY, again=again, hurry=hurry)
 
 
 def _operate(
@@ -295,6 +330,7 @@ def _operate(
     replaces: PipelineVersion | None = None,
     because: Because = NO_REASON,
     again: bool = False,
+    hurry: bool = False,
 ) -> Operation:
     operation = Operation.objects.create(
         kind=kind,
@@ -305,6 +341,7 @@ def _operate(
         reason=because.reason,
         site=because.site,
         again=again,
+        hurry=hurry,
     )
     name = deployment.pipeline.name
     audit(
@@ -317,6 +354,7 @@ def _operate(
         **({"restart": list(restart)} if restart else {}),
         **({"reason": because.reason} if because.reason else {}),
         **({"again": True} if again else {}),
+        **({"hurry": True} if hurry else {}),
     )
     commands.send(tasks.OPERATION, str(operation.pk))
     announce()

@@ -50,6 +50,10 @@ class Operation(models.Model):
     site = models.CharField(
         max_length=60, blank=True
     )  # the site whose copies it changes, by a policy or on its advice
+    undelivered = models.JSONField(
+        default=list
+    )  # of groups that end: what waits at their deliverers, as control counted it last (Undelivered)
+    hurry = models.BooleanField(default=False)  # it does not wait for deliverers
     again = models.BooleanField(default=False)  # after this undeployment the same version is deployed again
     # the deployment that was ordered when this undeployment had ended
     next = models.OneToOneField("self", on_delete=models.SET_NULL, null=True, related_name="+")

@@ -23,6 +23,23 @@ class Step(TypedDict):
     """it was removed, and its node did not confirm that it has ended"""
 
 
+class Undelivered(TypedDict):
+    """Rows that an element has put out and that wait for their delivery to a system outside."""
+
+    element: str
+    title: str
+    rows: int
+    estimated: bool
+    """there are about so many"""
+    why: str
+    """why its connector fails; empty if it does not, or if that is not known"""
+
+
+class UndeployPlan(TypedDict):
+    undelivered: list[Undelivered] | None
+    """the elements at which rows wait now; null if Kafka does not say so"""
+
+
 class Operation(TypedDict):
     id: str
     kind: Literal["deploy", "undeploy", "upgrade"]
@@ -42,6 +59,10 @@ class Operation(TypedDict):
     code: str
     """of a failure: it has a page; empty if there is none"""
     faults: list[Fault]
+    undelivered: list[Undelivered]
+    """of elements that end: the rows that are not delivered, as control counted them last"""
+    hurry: bool
+    """an undeployment that does not wait for deliveries"""
     again: bool
     """after this undeployment the same version is deployed again"""
     next: str | None

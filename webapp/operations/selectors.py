@@ -24,6 +24,18 @@ def operation_json(operation: Operation) -> schemas.Operation:
         "message": operation.message,
         "code": operation.code,
         "faults": operation.faults,
+        "undelivered": [
+            {
+                "element": each["element"],
+                "title": each["title"],
+                "rows": each["rows"],
+                "estimated": each["estimated"],
+                "why": each["why"],
+            }
+            for each in operation.undelivered
+            if each["rows"]
+        ],
+        "hurry": operation.hurry,
         "again": operation.again,
         "next": str(operation.next_id) if operation.next_id else None,
         "created_at": operation.created_at.isoformat(),

@@ -24,7 +24,8 @@ from workers.control.handovers.recording import keep_written
 from workers.control.handovers.restorations import order_restorations
 from workers.control.handovers.standbys import tidy_copies
 from workers.control.letters import elements_with_orders, settle_letters
-from workers.control.operations.driver import UNFINISHED, drive_operation
+from workers.control.operations.driver import drive_operation
+from workers.control.operations.observing import UNFINISHED
 from workers.control.policies import PolicyKeeper
 
 log = logging.getLogger(__name__)

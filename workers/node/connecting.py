@@ -10,6 +10,9 @@ release. When the owner releases, its node ends its own connector and the succes
 each as soon as it sees it. So there may be a moment with both or with none. Nothing is lost by that: a
 system that can wait keeps its rows until they are acknowledged. What an ingester has acknowledged is in Kafka
 or on its node's disk, from where a process that only drains takes it to Kafka.
+
+When a group ends for good, its ingesters end first. Its deliverers go on until control lets go of the group,
+so that they deliver what the group has put out.
 """
 
 from __future__ import annotations
@@ -44,13 +47,23 @@ def may_run(want: DesiredReplica, status: ReplicaStatus | None) -> bool:
     return not (released or refused or status.phase == "fenced" or status.retired)
 
 
-def deliverers_epoch(status: ReplicaStatus | None) -> int | None:
-    """Returns the epoch in which the replica owns, or None while it does not own.
+def may_deliver(want: DesiredReplica, status: ReplicaStatus | None) -> bool:
+    """Returns whether the group's deliverers run on this node: also while the group ends, and when it has
+    ended."""
+    ends = want.retire and status is not None and status.retired
+    return ends or may_run(want.model_copy(update={"retire": False}), status)
 
-    A status of another role has the epoch of some former owner. A deliverer that ran with that one would be
-    refused as an earlier owner, or would keep the true one out.
+
+def deliverers_epoch(status: ReplicaStatus | None) -> int | None:
+    """Returns the epoch in which the replica owns, or None while it does not own. If the group has ended for
+    good, it is the last one: nobody owns after it.
+
+    Any other status has the epoch of some former owner. A deliverer that ran with that one would be refused
+    as an earlier owner, or would keep the true one out.
     """
-    return status.epoch if status is not None and status.role is Role.OWNER else None
+    if status is None or not (status.role is Role.OWNER or status.retired):
+        return None
+    return status.epoch
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from pipeline_runtime.model.ids import intake_topic, stream_topic
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
-from workers.node.connecting import Held, Wanted, deliverers_epoch, may_run, next_act
+from workers.node.connecting import Held, Wanted, deliverers_epoch, may_deliver, may_run, next_act
 from workers.node.connector_process import ConnectorProcess
 from workers.node.sealed_fields import SealedFields
 
@@ -170,7 +170,7 @@ class Connectors:
     def _of_replica(
         self, want: DesiredReplica, status: ReplicaStatus | None, connections: Mapping[str, SealedConnection]
     ) -> dict[Key, Wanted]:
-        run, found = may_run(want, status), {}
+        found = {}
         for element in want.spec.elements:
             key = (want.spec.id, element.id)
             with self._one_alone("its configuration", key):
@@ -178,8 +178,9 @@ class Connectors:
                 if operator is None:
                     continue
                 config = self._config(want.spec, element, operator, connections)
+                may = may_run if issubclass(operator, ConnectorSource) else may_deliver
                 epoch = 0 if _runs_without_owner(operator) else deliverers_epoch(status)
-                found[key] = Wanted(config, run, epoch, forever=want.retire)
+                found[key] = Wanted(config, may(want, status), epoch, forever=want.retire)
         return found
 
     def _config(

@@ -22,8 +22,8 @@ from webapp.placements.placing import first_placement
 from workers.control.context import ControlContext
 from workers.control.operations import effects as operation_effects
 from workers.control.operations.driver import _Driver, drive_operation
+from workers.control.operations.limits import LIMIT_MS
 from workers.control.operations.phases import OperationPhase as P
-from workers.control.operations.steps import LIMIT_MS
 
 ERROR = ReplicaError(message="no such file", safe="", next="", traceback="Traceback: no such file")
 
@@ -309,7 +309,7 @@ def test_what_nobody_foresaw_ends_it_and_is_told(
 
     make: Callable[..., Operation] = gives_up if phase is P.STOP else lambda *_: comes_to(phase, *_)
     operation = make(ordered(), context)
-    place = "_running" if phase is P.STOP else "next_step"
+    place = "running" if phase is P.STOP else "next_step"
     with monkeypatch.context() as broken:
         broken.setattr(f"workers.control.operations.driver.{place}", breaks)
         _Driver(str(operation.pk), context).advance()

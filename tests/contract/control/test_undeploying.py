@@ -23,8 +23,8 @@ from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.context import ControlContext
 from workers.control.operations import effects as operation_effects
 from workers.control.operations.driver import _Driver, drive_operation
+from workers.control.operations.limits import LIMIT_MS
 from workers.control.operations.phases import OperationPhase as P
-from workers.control.operations.steps import LIMIT_MS
 
 Deployed = Callable[..., GroupPlacement]
 REFUSED = "Kafka did not delete fl.1.power.out: TopicDeletionDisabledError"

@@ -23,7 +23,7 @@ from tests.integration.workers.cluster import SILENCE_S, Cluster  # noqa: E402
 from tests.integration.workers.zygote import Zygote  # noqa: E402
 from tests.waiting import PATIENCE_S, wait_until  # noqa: E402
 from workers.control.handovers import steps as handover_steps  # noqa: E402
-from workers.control.operations import effects, steps as operation_steps  # noqa: E402
+from workers.control.operations import effects, limits  # noqa: E402
 
 NEVER_S = 3600.0
 Running = Callable[..., AbstractContextManager[Cluster]]
@@ -49,7 +49,7 @@ def running(
     # A slow machine is not to take another way than the one that is tested.
     for limit in ("RELEASED_MS_MAX", "GAP_MS_MAX", "CUT_MS_MAX"):
         monkeypatch.setattr(handover_steps, limit, int(PATIENCE_S * 1000))
-    monkeypatch.setattr(operation_steps, "HEARD_MS", int(PATIENCE_S * 1000))
+    monkeypatch.setattr(limits, "HEARD_MS", int(PATIENCE_S * 1000))
 
     @contextmanager
     def run(

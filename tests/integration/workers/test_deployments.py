@@ -19,7 +19,7 @@ from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement
-from workers.control.operations import steps as operation_steps
+from workers.control.operations import limits
 from workers.control.operations.phases import OperationPhase
 
 pytestmark = pytest.mark.integration
@@ -140,7 +140,7 @@ def test_faults_of_document_and_placement_name_their_element(kafka_cluster: Clus
 
 @pytest.mark.full
 def test_a_broker_that_does_not_answer_is_named(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(operation_steps.LIMIT_MS, OperationPhase.TOPICS, 1000)
+    monkeypatch.setitem(limits.LIMIT_MS, OperationPhase.TOPICS, 1000)
     operation = ended(deploy(document("nowhere")))
     assert (operation.status, operation.deployment.status) == ("failed", "failed")
     assert "Kafka at 127.0.0.1:9 does not answer" in operation.message
@@ -198,7 +198,7 @@ def test_elements_come_and_go_while_the_others_run(kafka_cluster: Cluster, topic
 def test_an_upgrade_that_failed_goes_on_when_it_is_repeated(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operation_steps, "ERROR_MS_MAX", 500)
+    monkeypatch.setattr(limits, "ERROR_MS_MAX", 500)
     content = document("repaired")
     pipeline = Pipeline.objects.create(name="repaired", draft=content)
     version = PipelineVersion.objects.create(pipeline=pipeline, number=1, document=content)
@@ -218,7 +218,7 @@ def test_an_upgrade_that_failed_goes_on_when_it_is_repeated(
     assert "does not start" in operation.message
     before = deployment.placements.get(group="numbers")
     assert before.spec["elements"][0]["params"]["rate"] == 20
-    monkeypatch.setattr(operation_steps, "ERROR_MS_MAX", PATIENCE_S * 1000)
+    monkeypatch.setattr(limits, "ERROR_MS_MAX", PATIENCE_S * 1000)
     committed = len(cluster.commits(deployment, "numbers"))
     operation = Operation.objects.create(kind="upgrade", deployment=deployment)
     wait_until(lambda: deployment.placements.get(group="numbers").vouched != before.vouched, "asked again")

@@ -28,7 +28,7 @@ from tests.integration.workers.test_deployments import document, ended, undeploy
 from tests.waiting import wait_until
 from webapp.operations.models import Operation
 from webapp.pipelines.models import PipelineVersion
-from workers.control.operations import steps
+from workers.control.operations import limits
 from workers.control.operations.phases import OperationPhase as P
 
 pytestmark = pytest.mark.integration
@@ -70,8 +70,8 @@ def test_a_deployment_goes_on_wherever_control_dies(kafka_cluster: Cluster, phas
 def test_a_deployment_that_fails_says_why_wherever_control_dies(
     cluster: Cluster, topics: list[str], monkeypatch: pytest.MonkeyPatch, phase: P
 ) -> None:
-    monkeypatch.setattr(steps, "ERROR_MS_MAX", 500)
-    monkeypatch.setattr(steps, "HEARD_MS", 500)
+    monkeypatch.setattr(limits, "ERROR_MS_MAX", 500)
+    monkeypatch.setattr(limits, "HEARD_MS", 500)
     # What counts is the error, not that the deadline of an hour ago is over.
     operation = interrupted(cluster, deploying_in_vain, phase, away=timedelta(0))
     assert (operation.status, operation.deployment.status) == ("failed", "failed")
@@ -123,7 +123,7 @@ def test_a_deployment_that_is_undeployed_while_control_is_away_ends_and_leaves_n
 def test_the_deadline_of_a_deployment_outlives_control(
     cluster: Cluster, topics: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "HEARD_MS", 500)
+    monkeypatch.setattr(limits, "HEARD_MS", 500)
     cluster.signal_node("edge-b", signal.SIGSTOP)
     operation = deploying(cluster)
     comes_to(P.RUN, operation)
@@ -148,8 +148,8 @@ def test_the_deadline_of_a_deployment_outlives_control(
 def test_the_deadline_of_an_undeployment_outlives_control_and_who_did_not_end_is_named(
     cluster: Cluster, topics: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "HEARD_MS", 500)
-    monkeypatch.setitem(steps.LIMIT_MS, P.STOP, 500)
+    monkeypatch.setattr(limits, "HEARD_MS", 500)
+    monkeypatch.setitem(limits.LIMIT_MS, P.STOP, 500)
     deployment = runs(cluster)
     cluster.signal_node("edge-b", signal.SIGSTOP)
     operation = undeploy(deployment)

@@ -25,7 +25,7 @@ from tests.waiting import wait_until
 from webapp.operations.models import Operation
 from webapp.pipelines.models import PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement
-from workers.control.operations import driver, effects, reconnecting, steps
+from workers.control.operations import driver, effects, limits, reconnecting
 from workers.control.operations.model import Fail, Observed, Progress, Step
 from workers.control.operations.phases import OperationPhase as P
 
@@ -290,9 +290,9 @@ def test_a_change_of_shape_goes_on_wherever_control_dies(
 def test_what_was_removed_and_did_not_end_is_named(
     cluster: Cluster, topics: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "HEARD_MS", 500)
+    monkeypatch.setattr(limits, "HEARD_MS", 500)
     for phase in (P.RETIRE, P.STOP):
-        monkeypatch.setitem(steps.LIMIT_MS, phase, 500)
+        monkeypatch.setitem(limits.LIMIT_MS, phase, 500)
     deployment = runs(cluster)
     cluster.signal_node("edge-b", signal.SIGSTOP)
     operation = ended(reshape(deployment, "edge-a"))

@@ -161,6 +161,9 @@ class GapRows:
         self._stored = end
         self._delivered.set()
 
+    def tell(self, end: int) -> None:
+        return None
+
     def renew(self) -> None:
         self._stored = 5
 

@@ -268,6 +268,9 @@ class TwoBatches:
     def store(self, end: int) -> None:
         return None
 
+    def tell(self, end: int) -> None:
+        return None
+
     def renew(self) -> None:
         return None
 

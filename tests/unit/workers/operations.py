@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pipeline_runtime.placement.choose import Placed
+from workers.control.operations.limits import LIMIT_MS
 from workers.control.operations.model import Answer, Enter, GroupSeen, Observed, Progress, Unplaced
 from workers.control.operations.phases import OperationPhase as P
-from workers.control.operations.steps import (
-    LIMIT_MS,
-)
 
 T0 = 1_000_000
 EDGE_A = Placed("edge-a", "pinned", "the document pins it there")

@@ -17,6 +17,7 @@ from workers.node.connecting import (
     Held,
     Wanted,
     deliverers_epoch,
+    may_deliver,
     may_run,
     next_act,
 )
@@ -59,6 +60,23 @@ def test_a_connector_runs_where_its_group_is_owned(
     want: DesiredReplica, has: ReplicaStatus, runs: bool
 ) -> None:
     assert may_run(want, has) is runs
+    if not want.retire:
+        assert may_deliver(want, has) is runs
+
+
+@pytest.mark.parametrize(
+    ("has", "delivers"),
+    [
+        (status(**OWNER), True),
+        (status(phase="failed"), True),
+        (status(phase="retired", retired=True), True),
+        (status(phase="refused", retired=True, order_refused="its journal is retired", order_id="o"), True),
+        (status(phase="fenced"), False),
+        (None, False),
+    ],
+)
+def test_a_deliverer_goes_on_while_its_group_ends_for_good(has: ReplicaStatus | None, delivers: bool) -> None:
+    assert may_deliver(replica(retire=True), has) is delivers
 
 
 @pytest.mark.parametrize(
@@ -68,6 +86,7 @@ def test_a_connector_runs_where_its_group_is_owned(
         (status(epoch=Epoch(0), phase="starting"), None),  # as after a restart of the node
         (status(role=Role.STANDBY, epoch=Epoch(2)), None),  # that of the former owner
         (status(epoch=Epoch(3), **OWNER), 3),
+        (status(epoch=Epoch(3), phase="retired", retired=True), 3),
     ],
 )
 def test_a_deliverer_has_the_epoch_in_which_its_replica_owns(

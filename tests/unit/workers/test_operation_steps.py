@@ -30,8 +30,11 @@ from tests.unit.workers.operations import (
     undeploying,
     upgrade,
 )
+from workers.control.operations.deliveries import not_delivered
+from workers.control.operations.limits import ASK_AGAIN_MS, ERROR_MS_MAX, HEARD_MS, LIMIT_MS
 from workers.control.operations.model import (
     Answer,
+    CountUndelivered,
     CreateTopics,
     DeleteTopics,
     Done,
@@ -39,20 +42,18 @@ from workers.control.operations.model import (
     Fail,
     GiveUp,
     GroupSeen,
+    NoteUndelivered,
     Observed,
     OrderAgain,
     OrderOwners,
     Progress,
     ReadPositions,
     Step,
+    Undelivered,
     Wait,
 )
 from workers.control.operations.phases import DONE_AFTER, NEXT, Kind, OperationPhase as P
 from workers.control.operations.steps import (
-    ASK_AGAIN_MS,
-    ERROR_MS_MAX,
-    HEARD_MS,
-    LIMIT_MS,
     ORDERS_MAX,
     UNDEPLOYED_BEFORE,
     UNDEPLOYED_BEFORE_UPGRADE,
@@ -250,6 +251,64 @@ def test_who_cannot_confirm_its_end_is_not_waited_for(hopeless: GroupSeen) -> No
     assert next_step(undeploy(P.RETIRE), undeploying(hopeless), T0) == enters(P.STOP)
 
 
+WAITING = Answer(T0, undelivered=(Undelivered("mqtt", "MQTT out", "power", rows=1200, at=7),))
+DELIVERS = replace(undeploy(P.DELIVER), delivers=True, undelivered=WAITING.undelivered)
+WORDS = "MQTT out to deliver 1,200 rows"
+RETIRED = replace(OWNS, owns=False, retired=True)
+
+
+def left(rows: int, at: int) -> Answer:
+    return Answer(T0, undelivered=(Undelivered("mqtt", "MQTT out", "power", rows=rows, at=at),))
+
+
+@pytest.mark.parametrize(
+    ("progress", "seen", "step"),
+    [
+        (replace(undeploy(P.RETIRE), delivers=True), undeploying(RETIRED), enters(P.DELIVER)),
+        (DELIVERS, undeploying(RETIRED), CountUndelivered()),
+        (DELIVERS, undeploying(RETIRED, kafka=WAITING), Wait(WORDS)),
+        (
+            DELIVERS,
+            undeploying(RETIRED, kafka=left(1100, 107)),
+            NoteUndelivered(left(1100, 107).undelivered, T0 + LIMIT_MS[P.DELIVER]),
+        ),
+        (DELIVERS, undeploying(RETIRED, kafka=left(0, 7)), enters(P.STOP)),
+        (DELIVERS, undeploying(replace(RETIRED, node_up=False), kafka=WAITING), enters(P.STOP)),
+        (replace(DELIVERS, hurries=True), undeploying(RETIRED, kafka=WAITING), enters(P.STOP)),
+        (replace(DELIVERS, phase=P.STOP), undeploying(RETIRED), CountUndelivered()),
+        (
+            replace(DELIVERS, phase=P.STOP),
+            undeploying(RETIRED, kafka=left(3, 1204)),
+            NoteUndelivered(left(3, 1204).undelivered, DEADLINE),
+        ),
+        (replace(DELIVERS, phase=P.STOP), undeploying(RETIRED, kafka=WAITING), enters(P.DELETE)),
+        (replace(DELIVERS, phase=P.STOP), undeploying(RETIRED, kafka=AWAY), enters(P.DELETE)),
+    ],
+)
+def test_rows_are_delivered_before_their_streams_go(progress: Progress, seen: Observed, step: Step) -> None:
+    assert next_step(progress, seen, T0) == step
+
+
+def test_deliveries_are_waited_for_until_none_comes_for_a_while() -> None:
+    seen = undeploying(RETIRED, kafka=WAITING)
+    assert next_step(DELIVERS, seen, DEADLINE - 1) == CountUndelivered()
+    assert next_step(DELIVERS, seen, DEADLINE) == enters(P.STOP, DEADLINE)
+    away = undeploying(RETIRED, kafka=AWAY)
+    waits = next_step(DELIVERS, away, T0)
+    assert waits == Wait(f"Kafka to say how many rows are not delivered: {AWAY.away}")
+    assert next_step(DELIVERS, away, DEADLINE) == enters(P.STOP, DEADLINE)
+
+
+def test_what_was_not_delivered_is_said_with_the_reason() -> None:
+    one = Undelivered("mqtt", "MQTT out", "power", rows=1, why="the broker does not answer")
+    many = Undelivered("table", "Table", "power", rows=12_000, estimated=True)
+    none = Undelivered("other", "Other", "power", rows=0, at=5)
+    assert not_delivered([one, none, many]) == (
+        " Not delivered: 1 row (the broker does not answer) of MQTT out; about 12,000 rows of Table."
+    )
+    assert not_delivered([none]) == ""
+
+
 @pytest.mark.parametrize("answer", [AWAY, REFUSAL])
 def test_topics_that_cannot_be_deleted_are_named_at_the_end(answer: Answer) -> None:
     seen = undeploying(kafka=answer)
@@ -268,7 +327,7 @@ def test_a_failed_deployment_asks_once_for_the_end_of_its_topics() -> None:
 # --- undeployed in between
 
 
-@pytest.mark.parametrize("phase", [p for p in P if p not in (P.ORDER, P.OWN, P.SETTLE, P.RETIRE)])
+@pytest.mark.parametrize("phase", [p for p in P if p not in (P.ORDER, P.OWN, P.SETTLE, P.RETIRE, P.DELIVER)])
 def test_a_deployment_that_is_undeployed_meanwhile_just_ends(phase: P) -> None:
     ends = next_step(deploy(phase), undeploying(STARTING, kafka=AWAY, placement=NOWHERE), DEADLINE)
     assert ends == Fail(UNDEPLOYED_BEFORE, overtaken=True)
@@ -284,8 +343,8 @@ def test_an_upgrade_that_is_undeployed_meanwhile_just_ends(phase: P) -> None:
 
 PHASES: dict[Kind, list[P]] = {
     "deploy": [P.PENDING, P.VALIDATE, P.PLACE, P.TOPICS, P.START, P.RUN, P.STOP, P.DELETE],
-    "upgrade": [P.PENDING, P.SETTLE, P.READ, P.ORDER, P.OWN],
-    "undeploy": [P.PENDING, P.SETTLE, P.RETIRE, P.STOP, P.DELETE],
+    "upgrade": [P.PENDING, P.SETTLE, P.READ, P.RETIRE, P.DELIVER, P.ORDER, P.OWN],
+    "undeploy": [P.PENDING, P.SETTLE, P.RETIRE, P.DELIVER, P.STOP, P.DELETE],
 }
 STATUS = {"deploy": "deploying", "upgrade": "running", "undeploy": "undeploying"}
 GROUPS = ("power", "saved")
@@ -306,6 +365,8 @@ def progresses(draw: st.DrawFn) -> Progress:
         asks=kind == "upgrade" and draw(st.booleans()),
         orders=draw(st.integers(0, ORDERS_MAX)),
         failing=draw(st.dictionaries(st.sampled_from(GROUPS), st.integers(T0 - 10**6, T0))),
+        delivers=phase is P.DELIVER or (phase is P.RETIRE and draw(st.booleans())),
+        hurries=kind == "undeploy" and draw(st.booleans()),
     )
 
 
@@ -323,7 +384,7 @@ def hostile(status: str, asked: bool) -> Observed:
 
 def world(chance: Random, status: str, asked: bool) -> Observed:
     """All that nodes and Kafka may say at a moment, but for Redis being away for ever."""
-    answers = [MADE, AWAY, REFUSAL]
+    answers = [MADE, AWAY, REFUSAL, WAITING]
     return Observed(
         status,
         heard_since_ms=chance.choice([0, T0]),
@@ -348,6 +409,8 @@ def carried_out(progress: Progress, step: Step) -> Progress:
             return replace(progress, phase=P.RUN, deadline_ms=deadline_ms, failing={})
         case OrderAgain():
             return replace(progress, orders=progress.orders + 1)
+        case NoteUndelivered(found, deadline_ms):
+            return replace(progress, undelivered=found, deadline_ms=deadline_ms)
         case GiveUp(message, _, deadline_ms):
             return replace(progress, phase=P.STOP, deadline_ms=deadline_ms, error=message, failing={})
         case _:
@@ -374,8 +437,10 @@ def test_from_any_state_an_end_is_reached_whatever_is_answered(
                 return
             case Wait(for_what):
                 assert for_what, "the user is told what it waits for"
-            case CreateTopics() | DeleteTopics() | ReadPositions():
+            case CreateTopics() | DeleteTopics() | ReadPositions() | CountUndelivered():
                 asked = True
+            case NoteUndelivered():
+                progress = carried_out(progress, step)
             case _:
                 asked, progress = False, carried_out(progress, step)
         now_ms += chance.choice([100, 1_000, 30_000])
@@ -389,6 +454,7 @@ UPGRADES = [
     P.SETTLE,
     P.READ,
     P.RETIRE,
+    P.DELIVER,
     P.STOP,
     P.ORDER,
     P.OWN,
@@ -406,6 +472,9 @@ def test_each_phase_is_entered_where_the_table_says_and_everywhere_it_says() -> 
         kind = chance.choice([*NEXT])
         phase = chance.choice(UPGRADES if kind == "upgrade" else PHASES[kind])
         progress = Progress(kind, phase, T0, error="No." if kind == "deploy" and phase is P.STOP else "")
+        if kind != "deploy":
+            delivers = phase is P.DELIVER or (phase is P.RETIRE and chance.random() < 0.5)
+            progress = replace(progress, delivers=delivers)
         if kind == "upgrade":
             progress = to_do(chance, progress)
         seen = replace(world(chance, STATUS[kind], asked=True), new_topics=chance.random() < 0.5)
@@ -430,7 +499,7 @@ def to_do(chance: Random, progress: Progress) -> Progress:
     return replace(
         progress,
         added=some(phase in (P.PLACE, P.START)) if phase is not P.RUN else (),
-        removed=some(phase in (P.SETTLE, P.READ, P.RETIRE)),
+        removed=some(phase in (P.SETTLE, P.READ, P.RETIRE, P.DELIVER)),
         later=some(now=False),
         groups=some(phase is P.OWN),
         asks=phase in (P.SETTLE, P.READ) and chance.random() < 0.5,

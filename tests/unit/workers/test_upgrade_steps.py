@@ -24,6 +24,7 @@ from tests.unit.workers.operations import (
     running,
     upgrade,
 )
+from workers.control.operations.limits import ASK_AGAIN_MS, ERROR_MS_MAX, LIMIT_MS
 from workers.control.operations.model import (
     Answer,
     Done,
@@ -38,13 +39,7 @@ from workers.control.operations.model import (
     Wait,
 )
 from workers.control.operations.phases import OperationPhase as P
-from workers.control.operations.steps import (
-    ASK_AGAIN_MS,
-    ERROR_MS_MAX,
-    LIMIT_MS,
-    ORDERS_MAX,
-    next_step,
-)
+from workers.control.operations.steps import ORDERS_MAX, next_step
 
 
 def test_each_group_in_turn_then_it_is_done() -> None:

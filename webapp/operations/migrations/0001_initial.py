@@ -58,6 +58,8 @@ class Migration(migrations.Migration):
                 ("failing", models.JSONField(default=dict)),
                 ("reason", models.CharField(blank=True, max_length=60)),
                 ("site", models.CharField(blank=True, max_length=60)),
+                ("undelivered", models.JSONField(default=list)),
+                ("hurry", models.BooleanField(default=False)),
                 ("again", models.BooleanField(default=False)),
                 ("created_at", models.DateTimeField(auto_now_add=True, db_index=True)),
                 ("ended_at", models.DateTimeField(blank=True, db_index=True, null=True)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -17,7 +17,6 @@ from django.db import DatabaseError, close_old_connections, transaction
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.checkpoint.portable import NotPortable
 from pipeline_runtime.kafka.transactions import Doubtful
-from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.ids import document_group
@@ -27,17 +26,16 @@ from pipeline_runtime.planning.reconnect import Reconnections
 from pipeline_runtime.planning.regroup import elements_of
 from pipeline_runtime.planning.upgrade import obsolete_topics
 from webapp.audit.announcements import announce
-from webapp.handovers.models import Handover
-from webapp.moments import ms_of_moment
+from webapp.moments import moment_of_ms, ms_of_moment
 from webapp.operations.actions import deploy_again
 from webapp.operations.models import Operation
-from webapp.pipelines.shape import names_of
-from webapp.placements.models import GroupPlacement, Replica
+from webapp.placements.delivered import DeliveredStream
 from webapp.placements.selectors import planned_for, specs_of
 from workers.control.context import ControlContext, now_ms
-from workers.control.operations import carried, effects, reconnecting, record
+from workers.control.operations import carried, effects, reconnecting, record, undelivered
 from workers.control.operations.model import (
     Answer,
+    CountUndelivered,
     CreateTopics,
     DeleteTopics,
     Done,
@@ -45,7 +43,7 @@ from workers.control.operations.model import (
     Fail,
     GiveUp,
     GroupFault,
-    GroupSeen,
+    NoteUndelivered,
     Observed,
     OrderAgain,
     OrderOwners,
@@ -54,12 +52,19 @@ from workers.control.operations.model import (
     Step,
     Wait,
 )
+from workers.control.operations.observing import (
+    UNFINISHED,
+    concerned,
+    groups_seen,
+    running,
+    titles,
+    unconfirmed,
+    unsettled,
+)
 from workers.control.operations.phases import Kind, OperationPhase as P
 from workers.control.operations.steps import failing_since, gives_up, next_step, overtaken
 
 log = logging.getLogger(__name__)
-
-UNFINISHED = (Operation.Status.PENDING, Operation.Status.RUNNING)
 
 
 def drive_operation(id: str, context: ControlContext) -> None:
@@ -104,6 +109,8 @@ class _Driver:
             self._answer = reconnecting.positions(
                 operation.deployment, connected, groups, self._context.kafka
             )
+        elif isinstance(step, CountUndelivered):
+            self._answer = undelivered.counted(operation, self._streams(operation), self._context.kafka)
         elif isinstance(step, DeleteTopics):
             self._answer = effects.remove_topics(operation, self._context.kafka)
         elif not isinstance(step, Wait):
@@ -163,14 +170,17 @@ class _Driver:
     def _progress(self, operation: Operation) -> Progress:
         progress = _progress(operation)
         match progress.phase:
-            case P.SETTLE | P.READ | P.RETIRE | P.STOP:
+            case P.SETTLE | P.READ | P.RETIRE | P.DELIVER | P.STOP:
                 connected, next_ = self._connected(operation), self._next_to_end(operation)
+                streams = self._streams(operation)
                 return replace(
                     progress,
                     removed=next_,
                     later=tuple(group for group in progress.removed if group not in next_),
                     gives=connected.givers.intersection(next_),
                     asks=reconnecting.asks(connected, next_),
+                    delivers=bool(streams),
+                    undelivered=undelivered.stored(operation, streams),
                 )
             case P.ORDER | P.START:
                 asks = reconnecting.asks(self._connected(operation), self._at_work(operation))
@@ -185,7 +195,7 @@ class _Driver:
             case P.PENDING | P.VALIDATE if progress.kind != "undeploy":
                 try:
                     if refused := self._connected(operation).refused:
-                        why = _said(refused, _names(operation))
+                        why = _said(refused, titles(operation))
                         return Observed(
                             status, heard_ms, invalid=f"It cannot take over from what runs: {why}"
                         )
@@ -206,30 +216,36 @@ class _Driver:
             case P.DELETE:
                 return Observed(status, heard_ms, kafka=self._answer)
             case P.RUN:
-                return Observed(status, heard_ms, groups=_groups(operation, _only(operation, progress.added)))
+                return Observed(
+                    status, heard_ms, groups=groups_seen(operation, concerned(operation, progress.added))
+                )
             case P.RETIRE:
                 return Observed(
-                    status, heard_ms, groups=_groups(operation, _only(operation, progress.removed))
+                    status, heard_ms, groups=groups_seen(operation, concerned(operation, progress.removed))
                 )
+            case P.DELIVER:
+                groups = groups_seen(operation, concerned(operation, progress.removed))
+                return Observed(status, heard_ms, groups=groups, kafka=self._answer)
             case P.READ:
                 return Observed(
                     status,
                     heard_ms,
-                    groups=_groups(operation, progress.removed),
-                    unsettled=_unsettled(operation, progress.removed),
+                    groups=groups_seen(operation, progress.removed),
+                    unsettled=unsettled(operation, progress.removed),
                     kafka=self._answer,
                 )
             case P.ORDER | P.OWN:
-                groups = _groups(operation, progress.groups[:1])
+                groups = groups_seen(operation, progress.groups[:1])
                 return Observed(status, heard_ms, groups=groups, kafka=self._answer)
             case P.SETTLE:
-                return Observed(status, heard_ms, unsettled=_unsettled(operation, progress.removed))
+                return Observed(status, heard_ms, unsettled=unsettled(operation, progress.removed))
             case P.STOP:
                 return Observed(
                     status,
                     heard_ms,
-                    running=_running(operation, _only(operation, progress.removed)),
-                    unconfirmed=_unconfirmed(operation, progress.gives),
+                    running=running(operation, concerned(operation, progress.removed)),
+                    unconfirmed=unconfirmed(operation, progress.gives),
+                    kafka=self._answer,
                 )
         return Observed(status, heard_ms)
 
@@ -257,6 +273,13 @@ class _Driver:
         going = record.groups_left(operation, "removed")
         return self._connected(operation).next_to_end(going) if going else ()
 
+    def _streams(self, operation: Operation) -> tuple[DeliveredStream, ...]:
+        """Returns the streams that end now and whose rows go to systems outside."""
+        if operation.kind == Operation.Kind.UPGRADE:
+            staying = {id for spec in self._planned(operation) for id in elements_of(spec)}
+            return undelivered.streams(operation, self._next_to_end(operation), staying)
+        return undelivered.streams(operation) if operation.kind == Operation.Kind.UNDEPLOY else ()
+
     def _at_work(self, operation: Operation) -> tuple[str, ...]:
         """Returns the groups that the phase orders next, or ends."""
         if operation.phase == P.START:
@@ -275,8 +298,11 @@ class _Driver:
     def _apply(self, step: Step, operation: Operation) -> None:
         deployment = operation.deployment
         match step:
-            case CreateTopics() | DeleteTopics() | ReadPositions():
+            case CreateTopics() | DeleteTopics() | ReadPositions() | CountUndelivered():
                 return
+            case NoteUndelivered(found, deadline_ms):
+                undelivered.note(operation, found)
+                operation.deadline = None if deadline_ms is None else moment_of_ms(deadline_ms)
             case Wait(what):
                 if what != operation.waits_for:
                     operation.waits_for = what
@@ -313,7 +339,7 @@ class _Driver:
 
     def _enter(self, operation: Operation, phase: P, deadline_ms: int | None) -> None:
         deployment, before = operation.deployment, operation.phase
-        removed = _only(operation, self._next_to_end(operation))
+        removed = concerned(operation, self._next_to_end(operation))
         if before == P.OWN:
             effects.keep_as_upgraded(deployment, record.groups_left(operation, "changed")[0])
             record.mark_running(operation, "done")
@@ -351,7 +377,9 @@ class _Driver:
     def _begin(self, operation: Operation) -> None:
         """Sets the first steps. They are saved with the step that is decided next."""
         if operation.kind != Operation.Kind.UPGRADE:
-            record.begin(operation, record.STEPS[operation.kind])
+            steps = record.STEPS[operation.kind]
+            has_deliverers = bool(self._streams(operation))
+            record.begin(operation, [each for each in steps if each != record.DELIVER or has_deliverers])
             return
         # If the document is invalid, what is observed says so.
         with contextlib.suppress(DocumentInvalid):
@@ -393,6 +421,7 @@ def _progress(operation: Operation) -> Progress:
         obsolete=bool(operation.obsolete),
         orders=operation.orders,
         failing=operation.failing,
+        hurries=operation.hurry,
     )
 
 
@@ -406,88 +435,3 @@ def _said(refused: Mapping[str, str], names: Mapping[str, str]) -> str:
 
 def _json(error: DocumentInvalid) -> tuple[GroupFault, ...]:
     return tuple(fault.model_dump(mode="json") for fault in error.faults)
-
-
-def _only(operation: Operation, groups: Collection[str]) -> Collection[str] | None:
-    """Returns the groups that a phase concerns, or None for all of the deployment."""
-    return groups if operation.kind == Operation.Kind.UPGRADE else None
-
-
-def _groups(operation: Operation, only: Collection[str] | None) -> tuple[GroupSeen, ...]:
-    rows = operation.deployment.placements.select_related("node").order_by("group")
-    names = _names(operation)
-    return tuple(_group(row, names) for row in (rows if only is None else rows.filter(group__in=only)))
-
-
-def _names(operation: Operation) -> dict[str, str]:
-    """Returns what people call the groups, also those that the present version lacks or names otherwise."""
-    names = names_of(operation.deployment.version.document)
-    placed = operation.deployment.placements.values_list("group", flat=True)
-    called = {group: names.get(document_group(group), group) for group in placed}
-    steps = {step["name"]: step["title"] for step in operation.steps if "title" in step}
-    return {**names, **called, **steps}
-
-
-def _group(placement: GroupPlacement, names: Mapping[str, str]) -> GroupSeen:
-    handovers = Handover.objects.filter(
-        deployment=placement.deployment_id, group=placement.group, outcome__isnull=True
-    )
-    known = GroupSeen(
-        group=placement.group,
-        title=names.get(placement.group, placement.group),
-        element=placement.spec["elements"][0]["id"],
-        node=placement.node.name,
-        node_up=placement.node.up,
-        wanted=placement.role == "owner",
-        moving=handovers.exists(),
-    )
-    status = effects.status_on(placement)
-    if status is None:
-        return known
-    return replace(
-        known,
-        state=status.phase or status.role.value,
-        owns=status.role is Role.OWNER and status.order_id == placement.order_id,
-        error=None if status.error is None else status.error.message,
-        traceback=None if status.error is None else status.error.traceback,
-        refused=effects.refusal(placement, status),
-        retired=status.retired,
-    )
-
-
-def _unsettled(operation: Operation, removed: Collection[str]) -> tuple[str, ...]:
-    """Returns what else is under way, in words.
-
-    An undeployment waits for all handovers and for the operation before it. They end when they see the
-    deployment's status. An upgrade waits for handovers of the groups that it removes.
-    """
-    deployment, names = operation.deployment, _names(operation)
-    handovers = Handover.objects.filter(deployment=deployment, outcome__isnull=True).order_by("group")
-    if operation.kind == Operation.Kind.UPGRADE:
-        handovers = handovers.filter(group__in=removed)
-    moving = [f"the move of {names.get(each.group, each.group)} to end" for each in handovers]
-    if operation.kind == Operation.Kind.UPGRADE:
-        return tuple(moving)
-    before = deployment.operations.filter(status__in=UNFINISHED, created_at__lt=operation.created_at)
-    return (*moving, *(f"the {each.get_kind_display().lower()} before it to end" for each in before))
-
-
-def _unconfirmed(operation: Operation, groups: Collection[str]) -> tuple[str, ...]:
-    placements = operation.deployment.placements.filter(group__in=groups)
-    silent = [placement.group for placement in placements if placement.retire]
-    return _copies(operation, silent)
-
-
-def _running(operation: Operation, only: Collection[str] | None) -> tuple[str, ...]:
-    return _copies(operation, only, node__up=True)
-
-
-def _copies(operation: Operation, only: Collection[str] | None, **where: object) -> tuple[str, ...]:
-    """Returns the copies that have not stopped, in words."""
-    rows = Replica.objects.filter(deployment=operation.deployment, **where)
-    rows = rows.exclude(role=Role.STOPPED.value)
-    rows, names = rows if only is None else rows.filter(group__in=only), _names(operation)
-    return tuple(
-        f"{names.get(row.group, row.group)} on {row.node.name}"
-        for row in rows.select_related("node").order_by("group", "node__name")
-    )

@@ -14,6 +14,19 @@ GroupFault = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
+class Undelivered:
+    """The rows that wait at an element which delivers to a system outside."""
+
+    element: str
+    title: str  # what people call it
+    group: str
+    rows: int
+    at: int = 0  # the offset in its stream after the last row that is delivered
+    estimated: bool = False  # there are about so many
+    why: str = ""  # why its connector fails, without a full stop
+
+
+@dataclass(frozen=True)
 class Progress:
     """An operation as it is stored. `groups`, `added`, `removed` and `later` belong to upgrades only."""
 
@@ -31,6 +44,9 @@ class Progress:
     obsolete: bool = False  # an upgrade leaves topics that nobody needs
     orders: int = 0  # to own, given to the group at work
     failing: Mapping[str, int] = field(default_factory=dict)  # group -> since when it shows an error, ms
+    delivers: bool = False  # of the groups that end, some have elements that deliver to systems outside
+    undelivered: tuple[Undelivered, ...] = ()  # of these elements, as it was counted last
+    hurries: bool = False  # a user does not want to wait for deliveries
 
 
 @dataclass(frozen=True)
@@ -68,6 +84,7 @@ class Answer:
     away: str = ""  # that Kafka did not answer, without a full stop
     unread: str = ""  # which rows have to be read first, in words
     starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # group -> ClaimOrder.positions
+    undelivered: tuple[Undelivered, ...] = ()  # of all elements that deliver
 
 
 @dataclass(frozen=True)
@@ -115,6 +132,19 @@ class ReadPositions:
 
 
 @dataclass(frozen=True)
+class CountUndelivered:
+    """Asks Kafka how many rows wait at the deliverers."""
+
+
+@dataclass(frozen=True)
+class NoteUndelivered:
+    """Stores what was counted, and until when the next row is waited for."""
+
+    undelivered: tuple[Undelivered, ...]
+    deadline_ms: int | None
+
+
+@dataclass(frozen=True)
 class OrderOwners:
     """Orders groups to own: RUN begins. Nothing is ordered if a node was cordoned at the same moment."""
 
@@ -158,6 +188,8 @@ Step = (
     | CreateTopics
     | DeleteTopics
     | ReadPositions
+    | CountUndelivered
+    | NoteUndelivered
     | OrderOwners
     | OrderAgain
     | GiveUp

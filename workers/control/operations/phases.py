@@ -24,6 +24,7 @@ class OperationPhase(StrEnum):
     SETTLE = "SETTLE"
     READ = "READ"
     RETIRE = "RETIRE"
+    DELIVER = "DELIVER"
     STOP = "STOP"
     DELETE = "DELETE"
 
@@ -31,6 +32,8 @@ class OperationPhase(StrEnum):
 P = OperationPhase
 
 _ADD, _MAKE, _REMOVE = "there are groups to add", "there are streams to make", "there are groups to remove"
+_DELIVERS = "the groups have ended, and some have deliverers"
+_DELIVERS_NOT = "the groups have ended, and none has a deliverer"
 _CHANGE, _CLEAR = "there are groups to change", "there are streams to delete"
 
 NEXT: dict[Kind, dict[P, dict[P, str]]] = {
@@ -52,7 +55,8 @@ NEXT: dict[Kind, dict[P, dict[P, str]]] = {
             P.RETIRE: "nobody goes on from the groups that go",
         },
         P.READ: {P.RETIRE: "the groups that go have read all", P.SETTLE: "somebody moves one of them"},
-        P.RETIRE: {P.STOP: "the groups that go have ended"},
+        P.RETIRE: {P.DELIVER: _DELIVERS, P.STOP: _DELIVERS_NOT},
+        P.DELIVER: {P.STOP: "their rows are delivered"},
         P.STOP: {
             P.ORDER: _CHANGE,
             P.SETTLE: "others go after those that have stopped",
@@ -67,7 +71,8 @@ NEXT: dict[Kind, dict[P, dict[P, str]]] = {
     "undeploy": {
         P.PENDING: {P.SETTLE: "control takes it up"},
         P.SETTLE: {P.RETIRE: "nothing else is under way"},
-        P.RETIRE: {P.STOP: "the groups have ended"},
+        P.RETIRE: {P.DELIVER: _DELIVERS, P.STOP: _DELIVERS_NOT},
+        P.DELIVER: {P.STOP: "their rows are delivered"},
         P.STOP: {P.DELETE: "nothing of it runs"},
     },
 }

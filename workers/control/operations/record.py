@@ -16,18 +16,21 @@ from webapp.audit.records import record_event
 from webapp.moments import moment_of_ms
 from webapp.operations.models import Operation
 from webapp.placements.models import Deployment, Replica
+from workers.control.operations.deliveries import not_delivered
 from workers.control.operations.effects import Change, left_running, run_on, set_status, unconfirmed
-from workers.control.operations.model import Fail, GroupFault
+from workers.control.operations.model import Fail, GroupFault, Undelivered
 from workers.control.operations.phases import DONE_AFTER, NEXT, Kind, OperationPhase as P
 from workers.control.phases import PhaseOutOfTurn, check_turn
 
 log = logging.getLogger(__name__)
 
+DELIVER = "deliver"
 STEPS: dict[str, tuple[str, ...]] = {
     "deploy": ("validate", "place", "topics", "start", "run"),
-    "undeploy": ("retire", "stop", "delete topics"),
+    "undeploy": ("retire", DELIVER, "stop", "delete topics"),
 }
-"""The steps that the dashboard shows. The steps of an upgrade are its groups."""
+"""The steps that the dashboard shows. The steps of an upgrade are its groups. DELIVER is left out if nothing
+is delivered to a system outside."""
 STEP_OF: dict[tuple[str, P], str] = {
     ("deploy", P.VALIDATE): "validate",
     ("deploy", P.PLACE): "place",
@@ -36,6 +39,7 @@ STEP_OF: dict[tuple[str, P], str] = {
     ("deploy", P.RUN): "run",
     ("undeploy", P.SETTLE): "retire",
     ("undeploy", P.RETIRE): "retire",
+    ("undeploy", P.DELIVER): DELIVER,
     ("undeploy", P.STOP): "stop",
     ("undeploy", P.DELETE): "delete topics",
 }
@@ -76,7 +80,7 @@ def _shown(operation: Operation, phase: P, removed: Collection[str]) -> Collecti
     match phase:
         case P.ORDER | P.OWN:
             return groups_left(operation, "changed")[:1]
-        case P.SETTLE | P.READ | P.RETIRE | P.STOP if operation.kind == Operation.Kind.UPGRADE:
+        case P.SETTLE | P.READ | P.RETIRE | P.DELIVER | P.STOP if operation.kind == Operation.Kind.UPGRADE:
             return removed
         case P.START | P.RUN if operation.kind == Operation.Kind.UPGRADE:
             return groups_left(operation, "added")
@@ -139,7 +143,7 @@ def _upgrade_failed(operation: Operation, why: Fail) -> None:
     waits = " What reads from an element that is missing now waits." if deployment.left_over else ""
     text = (
         f"{why.message} What was upgraded before it runs on, the rest runs as before.{waits} {kept} Deploy "
-        "a corrected version, or the former one, to go on from where it is."
+        f"a corrected version, or the former one, to go on from where it is.{_not_delivered(operation)}"
     )
     log.warning("%s was not upgraded: %s", pipeline.name, why.message)
     _end(operation, Operation.Status.FAILED, text, why.faults)
@@ -184,16 +188,23 @@ def end_upgraded(operation: Operation, started: int, elements: int, topics_left:
         fresh = ", ".join(deployment.name_of(element) for element in operation.restart)
         text += f" Begun with a fresh state, as was agreed: {fresh}."
     text += unconfirmed(step["title"] for step in operation.steps if step.get("unconfirmed"))
+    lost = _not_delivered(operation)
+    text += lost
     if topics_left:
         text += f" {topics_left}"
     _end(operation, Operation.Status.DONE, text)
-    record_event("pipeline.upgraded", text, pipeline=pipeline.name)
+    severity = "warning" if lost else "info"
+    record_event("pipeline.upgraded", text, severity=severity, pipeline=pipeline.name)
 
 
 def end_undeployed(operation: Operation, topics_left: str) -> None:
     mark_running(operation, "failed" if topics_left else "done")
     deployment, pipeline = operation.deployment, operation.deployment.pipeline
-    left_over = left_running(deployment) + (f" {topics_left}" if topics_left else "")
+    lost = _not_delivered(operation)
+    for step in operation.steps:
+        if lost and step["name"] == DELIVER:
+            _set(step, "failed")
+    left_over = lost + left_running(deployment) + (f" {topics_left}" if topics_left else "")
     if topics_left:
         log.warning("topics of %s are left over: %s", deployment.pk, topics_left)
     Replica.objects.filter(deployment=deployment).delete()
@@ -202,6 +213,10 @@ def end_undeployed(operation: Operation, topics_left: str) -> None:
     _end(operation, Operation.Status.DONE, message)
     text, severity = f"{pipeline.title} was undeployed.{left_over}", "warning" if left_over else "info"
     record_event("pipeline.undeployed", text, severity=severity, pipeline=pipeline.name)
+
+
+def _not_delivered(operation: Operation) -> str:
+    return not_delivered(Undelivered(**each) for each in operation.undelivered)
 
 
 def _end(operation: Operation, status: str, message: str, faults: Sequence[GroupFault] = ()) -> None:

@@ -7,16 +7,18 @@ Which phase may follow which (made by `make reference`):
               START -> STOP
               RUN -> STOP
               STOP -> DELETE
-    upgrade   PENDING -> PLACE -> TOPICS -> SETTLE -> READ -> RETIRE -> STOP -> ORDER -> OWN -> ORDER ->
-                START -> RUN -> DELETE -> done
+    upgrade   PENDING -> PLACE -> TOPICS -> SETTLE -> READ -> RETIRE -> DELIVER -> STOP -> ORDER -> OWN ->
+                ORDER -> START -> RUN -> DELETE -> done
               PENDING -> TOPICS, SETTLE, ORDER, DELETE
               PLACE -> SETTLE, ORDER, START
               TOPICS -> ORDER, START, DELETE
               SETTLE -> RETIRE
               READ -> SETTLE
+              RETIRE -> STOP
               STOP -> SETTLE, START, DELETE
               ORDER -> DELETE
-    undeploy  PENDING -> SETTLE -> RETIRE -> STOP -> DELETE -> done
+    undeploy  PENDING -> SETTLE -> RETIRE -> DELIVER -> STOP -> DELETE -> done
+              RETIRE -> STOP
 
 The phases:
 
@@ -32,6 +34,7 @@ The phases:
     SETTLE    -                                   handovers and the operation before to end         90 s
     READ      Kafka is asked for positions        groups to remove to have read last rows          600 s
     RETIRE    groups are to end for good          those to confirm it that can                      40 s
+    DELIVER   Kafka is asked what was delivered   deliverers to deliver, 30 s for the next row
     STOP      nothing of the groups is wanted     nodes that answer to run nothing of them          30 s
     DELETE    Kafka is asked to delete topics     its answer; a failed deployment asks once         30 s
 
@@ -46,7 +49,10 @@ later one reads everything that the earlier ones have written: in the new group 
 
 A deployment that cannot go on leaves nothing running. A deployment or an upgrade that is undeployed meanwhile
 just ends, and the undeployment clears away. An undeployment always ends as done, and says what it had to
-leave.
+leave, and what was not delivered.
+
+While a group ends its ingesters end, and its deliverers go on. In STOP they end too, and what they have not
+delivered is counted.
 
 Deadlines are instants, stored when the phase began. A restart of control changes none. But nodes may have
 been started together with control, so nothing is concluded from what they say until they have been heard for
@@ -56,8 +62,18 @@ HEARD_MS, or for the phase's own time. Nothing at all is concluded while Redis i
 from __future__ import annotations
 
 from pipeline_runtime.model.names import sentence
+from workers.control.operations.deliveries import count_last, deliver
+from workers.control.operations.limits import (
+    LIMIT_MS,
+    NAMED_MAX,
+    asked_long_enough,
+    asks_again,
+    enter,
+    has_failed,
+    in_vain,
+    wait,
+)
 from workers.control.operations.model import (
-    Answer,
     CreateTopics,
     DeleteTopics,
     Done,
@@ -78,29 +94,7 @@ from workers.control.operations.model import (
 from workers.control.operations.phases import OperationPhase
 
 P = OperationPhase
-LIMIT_MS: dict[OperationPhase, int] = {
-    P.PLACE: 90_000,
-    P.TOPICS: 30_000,
-    P.START: 90_000,
-    P.RUN: 180_000,
-    P.ORDER: 180_000,
-    P.OWN: 180_000,
-    P.READ: 600_000,  # a group that lags has to catch up
-    P.SETTLE: 90_000,  # longer than Kafka may take to answer an operation that is under way
-    P.RETIRE: 40_000,
-    P.STOP: 30_000,
-    P.DELETE: 30_000,
-}
-"""How long a phase may take. The other phases wait for nobody."""
-ERROR_MS_MAX = 10_000
-"""A replica that has shown an error for this long, although its node restarts it, has failed."""
-HEARD_MS = 90_000
-"""Nodes that were started together with control have come up this long after it began to hear nodes."""
-ASK_AGAIN_MS = 1_000
-"""The pause after Kafka did not answer, or refused."""
 ORDERS_MAX = 5
-NAMED_MAX = 3
-"""How many things that it waits for are named. The others are counted."""
 UNDEPLOYED_BEFORE = "It was undeployed before it was running."
 UNDEPLOYED_BEFORE_UPGRADE = "It was undeployed before it was upgraded."
 
@@ -115,7 +109,7 @@ def next_step(progress: Progress, seen: Observed, now_ms: int) -> Step:
         case P.VALIDATE:
             if seen.invalid is not None:
                 return Fail(sentence(seen.invalid), seen.faults, code="version-invalid")
-            return _enter(P.PLACE, now_ms)
+            return enter(P.PLACE, now_ms)
         case P.PLACE | P.START:
             return _place(progress, seen, now_ms)
         case P.TOPICS:
@@ -132,6 +126,8 @@ def next_step(progress: Progress, seen: Observed, now_ms: int) -> Step:
             return _read(progress, seen, now_ms)
         case P.RETIRE:
             return _retire(progress, seen, now_ms)
+        case P.DELIVER:
+            return deliver(progress, seen, now_ms)
         case P.STOP:
             return _stop(progress, seen, now_ms)
         case P.DELETE:
@@ -168,32 +164,16 @@ def gives_up(
     return GiveUp(message, faults, now_ms + LIMIT_MS[P.STOP], code)
 
 
-def _enter(phase: OperationPhase, now_ms: int) -> Enter:
-    limit_ms = LIMIT_MS.get(phase)
-    return Enter(phase, None if limit_ms is None else now_ms + limit_ms)
-
-
 def _begin(progress: Progress, seen: Observed, now_ms: int) -> Step:
     match progress.kind:
         case "deploy":
-            return _enter(P.VALIDATE, now_ms)
+            return enter(P.VALIDATE, now_ms)
         case "upgrade":
             if seen.invalid is not None:
                 return Fail(sentence(seen.invalid), seen.faults, code="version-invalid")
             return _upgrade_on(P.PENDING, progress, seen, now_ms)
         case "undeploy":
-            return _enter(P.SETTLE, now_ms)
-
-
-def _in_vain(progress: Progress, seen: Observed, now_ms: int) -> bool:
-    """Returns whether the phase's time is over, and everything that came until then is known."""
-    if progress.deadline_ms is None:
-        return False
-    return _is_over(progress.deadline_ms, min(HEARD_MS, LIMIT_MS[progress.phase]), seen, now_ms)
-
-
-def _is_over(at_ms: int, heard_ms: int, seen: Observed, now_ms: int) -> bool:
-    return seen.heard_since_ms is not None and now_ms >= max(at_ms, seen.heard_since_ms + heard_ms)
+            return enter(P.SETTLE, now_ms)
 
 
 def _on(phase: OperationPhase, progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -201,14 +181,8 @@ def _on(phase: OperationPhase, progress: Progress, seen: Observed, now_ms: int) 
     return (
         _upgrade_on(progress.phase, progress, seen, now_ms)
         if progress.kind == "upgrade"
-        else _enter(phase, now_ms)
+        else enter(phase, now_ms)
     )
-
-
-def _wait(seen: Observed, *parts: str) -> Wait:
-    more = f"; and {len(parts) - NAMED_MAX} more" if len(parts) > NAMED_MAX else ""
-    what = "; ".join(parts[:NAMED_MAX]) + more
-    return Wait(what if seen.heard_since_ms is not None else f"{what}. Nodes cannot be heard: Redis is away")
 
 
 # --- deploy
@@ -217,8 +191,8 @@ def _wait(seen: Observed, *parts: str) -> Wait:
 def _place(progress: Progress, seen: Observed, now_ms: int) -> Step:
     found = seen.placement
     if isinstance(found, Unplaced):
-        if found.passing and not _in_vain(progress, seen, now_ms):
-            return _wait(seen, f"a node for each element: {found.message}")
+        if found.passing and not in_vain(progress, seen, now_ms):
+            return wait(seen, f"a node for each element: {found.message}")
         message = f"There is no node for some elements: {found.message}."
         return gives_up(progress, message, found.faults, now_ms, "no-node")
     if progress.phase is P.PLACE:
@@ -235,22 +209,12 @@ def _create_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return gives_up(progress, answer.refused, (), now_ms, "topics-refused")
     if not answer.away:
         return _on(P.START, progress, seen, now_ms)
-    if _asked_long_enough(progress, now_ms):
+    if asked_long_enough(progress, now_ms):
         message = (
             f"{answer.away}. See whether it runs and whether the security settings fit, then deploy again."
         )
         return gives_up(progress, message, (), now_ms, "kafka-away")
-    return (
-        CreateTopics() if _asks_again(answer, now_ms) else Wait(f"Kafka to make the streams: {answer.away}")
-    )
-
-
-def _asked_long_enough(progress: Progress, now_ms: int) -> bool:
-    return progress.deadline_ms is not None and now_ms >= progress.deadline_ms
-
-
-def _asks_again(answer: Answer, now_ms: int) -> bool:
-    return not 0 <= now_ms - answer.at_ms < ASK_AGAIN_MS  # it is below 0 if the clock was set back
+    return CreateTopics() if asks_again(answer, now_ms) else Wait(f"Kafka to make the streams: {answer.away}")
 
 
 def _run(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -258,13 +222,13 @@ def _run(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if not waiting:
         return _upgrade_on(P.RUN, progress, seen, now_ms) if progress.kind == "upgrade" else Done()
     for each in waiting:
-        if _has_failed(each, progress, seen, now_ms):
+        if has_failed(each, progress, seen, now_ms):
             message = f"On {each.node}: {each.error}"
             fault = _fault(each, message, each.traceback)
             return gives_up(
                 progress, f"Start of {each.title} failed. {message}", (fault,), now_ms, "start-failed"
             )
-    if _in_vain(progress, seen, now_ms):
+    if in_vain(progress, seen, now_ms):
         names = ", ".join(each.title for each in waiting)
         limit_s = LIMIT_MS[P.RUN] // 1000
         late = tuple(
@@ -272,14 +236,7 @@ def _run(progress: Progress, seen: Observed, now_ms: int) -> Step:
             for each in waiting
         )
         return gives_up(progress, f"These did not start in time: {names}.", late, now_ms, "start-overdue")
-    return _wait(seen, *(_owner_awaited(each) for each in waiting))
-
-
-def _has_failed(each: GroupSeen, progress: Progress, seen: Observed, now_ms: int) -> bool:
-    since_ms = progress.failing.get(each.group)
-    if each.error is None or since_ms is None:
-        return False
-    return _is_over(since_ms + ERROR_MS_MAX, min(ERROR_MS_MAX, HEARD_MS), seen, now_ms)
+    return wait(seen, *(_owner_awaited(each) for each in waiting))
 
 
 def _owner_awaited(each: GroupSeen) -> str:
@@ -325,7 +282,7 @@ def _upgrade_on(phase: OperationPhase, progress: Progress, seen: Observed, now_m
     }
     after = _UPGRADE[_UPGRADE.index(phase) + 1 :]
     following = next((each for each in after if concerns[each]), None)
-    return Done() if following is None else _enter(following, now_ms)
+    return Done() if following is None else enter(following, now_ms)
 
 
 def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -336,12 +293,12 @@ def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return Fail("An element that was to change has no place any more.", code="no-node")
     if not group.moving:
         asks = _read_positions(progress, seen, now_ms) if progress.asks else None
-        return asks or _enter(P.OWN, now_ms)
-    if _in_vain(progress, seen, now_ms):
+        return asks or enter(P.OWN, now_ms)
+    if in_vain(progress, seen, now_ms):
         return Fail(
             f"Moves of {group.title} did not end, so there was no upgrade of it.", code="waited-in-vain"
         )
-    return _wait(seen, f"the move of {group.title} to end")
+    return wait(seen, f"the move of {group.title} to end")
 
 
 def _read_positions(progress: Progress, seen: Observed, now_ms: int) -> Step | None:
@@ -354,12 +311,12 @@ def _read_positions(progress: Progress, seen: Observed, now_ms: int) -> Step | N
     trouble = answer.away or answer.unread
     if not trouble:
         return None
-    if _in_vain(progress, seen, now_ms):
+    if in_vain(progress, seen, now_ms):
         return Fail(
             sentence(f"It waited too long for {trouble}" if answer.unread else trouble),
             code="positions-unknown" if answer.unread else "kafka-away",
         )
-    return ReadPositions() if _asks_again(answer, now_ms) else _wait(seen, trouble)
+    return ReadPositions() if asks_again(answer, now_ms) else wait(seen, trouble)
 
 
 def _at_work(progress: Progress, seen: Observed) -> GroupSeen | None:
@@ -371,7 +328,7 @@ def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if group is None:
         return _order(progress, seen, now_ms)
     if group.owns:
-        return _enter(P.ORDER, now_ms)  # for the next group
+        return enter(P.ORDER, now_ms)  # for the next group
     if group.refused is not None:
         # The epoch in the report does not matter: a group that lost to another claim at the same moment may
         # not have read the other's epoch yet, and the next order may be right.
@@ -381,43 +338,43 @@ def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
                 code="ownership-refused",
             )
         return OrderAgain(group.group)
-    if _has_failed(group, progress, seen, now_ms):
+    if has_failed(group, progress, seen, now_ms):
         return Fail(
             sentence(f"The new version of {group.title} fails on {group.node}: {group.error}"),
             code="start-failed",
         )
-    if _in_vain(progress, seen, now_ms):
+    if in_vain(progress, seen, now_ms):
         return Fail(
             f"The new version of {group.title} did not run within {LIMIT_MS[P.OWN] // 1000} s.",
             code="start-overdue",
         )
-    return _wait(seen, _owner_awaited(group))
+    return wait(seen, _owner_awaited(group))
 
 
 # --- undeploy, and what is left of a deployment that failed
 
 
 def _settle(progress: Progress, seen: Observed, now_ms: int) -> Step:
-    in_vain = _in_vain(progress, seen, now_ms)
-    if progress.asks and seen.unsettled and in_vain:
+    is_late = in_vain(progress, seen, now_ms)
+    if progress.asks and seen.unsettled and is_late:
         return Fail(
             sentence(f"It waited too long for {'; '.join(seen.unsettled[:NAMED_MAX])}"), code="waited-in-vain"
         )
-    if not seen.unsettled or in_vain:
-        return _enter(P.READ if progress.asks else P.RETIRE, now_ms)
-    return _wait(seen, *seen.unsettled)
+    if not seen.unsettled or is_late:
+        return enter(P.READ if progress.asks else P.RETIRE, now_ms)
+    return wait(seen, *seen.unsettled)
 
 
 def _read(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if seen.unsettled:
-        return _enter(P.SETTLE, now_ms)  # a rewind may give it more to read
+        return enter(P.SETTLE, now_ms)  # a rewind may give it more to read
     for each in seen.groups:
-        if _has_failed(each, progress, seen, now_ms):
+        if has_failed(each, progress, seen, now_ms):
             return Fail(
                 sentence(f"Reading of {each.title} stopped on {each.node}: {each.error}"),
                 code="positions-unknown",
             )
-    return _read_positions(progress, seen, now_ms) or _enter(P.RETIRE, now_ms)
+    return _read_positions(progress, seen, now_ms) or enter(P.RETIRE, now_ms)
 
 
 def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -427,17 +384,17 @@ def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
         if each.wanted and not each.retired and (_may_confirm(each) or _has_to_confirm(each, progress))
     ]
     if not awaited:
-        return _enter(P.STOP, now_ms)
-    if _in_vain(progress, seen, now_ms):
+        return enter(P.DELIVER if progress.delivers else P.STOP, now_ms)
+    if in_vain(progress, seen, now_ms):
         silent = next((each for each in awaited if each.group in progress.gives), None)
         if silent is None:
-            return _enter(P.STOP, now_ms)
+            return enter(P.DELIVER if progress.delivers else P.STOP, now_ms)
         return Fail(
             f"{silent.title} on {silent.node} did not confirm its end, so nobody knows from where others "
             "go on. Restore it on another node, then deploy again.",
             code="end-not-confirmed",
         )
-    return _wait(seen, *(f"{each.title} on {each.node} to end" for each in awaited))
+    return wait(seen, *(f"{each.title} on {each.node} to end" for each in awaited))
 
 
 def _may_confirm(each: GroupSeen) -> bool:
@@ -455,22 +412,24 @@ def _has_to_confirm(each: GroupSeen, progress: Progress) -> bool:
 
 def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if seen.unconfirmed:
-        if _in_vain(progress, seen, now_ms):
+        if in_vain(progress, seen, now_ms):
             names = ", ".join(seen.unconfirmed[:NAMED_MAX])
             return Fail(
                 f"These may still run, so nobody knows from where others go on: {names}. See that their "
                 "nodes answer, then deploy again.",
                 code="end-not-confirmed",
             )
-        return _wait(seen, *(f"{what} to stop" for what in seen.unconfirmed))
-    if not seen.running or _in_vain(progress, seen, now_ms):
+        return wait(seen, *(f"{what} to stop" for what in seen.unconfirmed))
+    if not seen.running or in_vain(progress, seen, now_ms):
+        if (counts := count_last(progress, seen)) is not None:
+            return counts
         if progress.kind == "upgrade":
             return (
-                _enter(P.SETTLE, now_ms) if progress.later else _upgrade_on(P.SETTLE, progress, seen, now_ms)
+                enter(P.SETTLE, now_ms) if progress.later else _upgrade_on(P.SETTLE, progress, seen, now_ms)
             )
         # A broker that may be why the deployment failed does not make it longer.
-        return Enter(P.DELETE, now_ms) if progress.kind == "deploy" else _enter(P.DELETE, now_ms)
-    return _wait(seen, *(f"{what} to stop" for what in seen.running))
+        return Enter(P.DELETE, now_ms) if progress.kind == "deploy" else enter(P.DELETE, now_ms)
+    return wait(seen, *(f"{what} to stop" for what in seen.running))
 
 
 def _delete_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -478,9 +437,9 @@ def _delete_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if answer is None:
         return DeleteTopics()
     trouble = answer.refused or answer.away
-    if trouble and not _asked_long_enough(progress, now_ms):
+    if trouble and not asked_long_enough(progress, now_ms):
         return (
-            DeleteTopics() if _asks_again(answer, now_ms) else Wait(f"Kafka to delete the streams: {trouble}")
+            DeleteTopics() if asks_again(answer, now_ms) else Wait(f"Kafka to delete the streams: {trouble}")
         )
     if progress.kind == "deploy":
         return Fail(progress.error)

@@ -66,22 +66,31 @@ class SqlColumn:
         return FieldType.STRING if self.enum else GIVES.get(self.base)
 
 
-_COLUMNS = """
-SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(b.typname, t.typname),
-       format_type(a.atttypid, NULL), coalesce(b.typtype, t.typtype) = 'e',
-       a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', a.attgenerated <> '' OR a.attidentity = 'a'
+_ENUM = sql.SQL("coalesce(b.typtype, t.typtype) = 'e'")
+_BASE = sql.SQL("coalesce(b.typname, t.typname)")
+_OF_COLUMNS = sql.SQL("""
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
-WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
-"""
+WHERE a.attrelid = {table} AND a.attnum > 0 AND NOT a.attisdropped
+""")
+"""Where the columns of a table come from; `table` is its oid."""
 
-_UNIQUE = """
+_KEYS = sql.SQL("""
 SELECT array_agg(a.attname::text) FROM pg_index i
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
-WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indimmediate AND i.indisvalid
+WHERE i.indrelid = {table} AND i.indisunique AND i.indimmediate AND i.indisvalid
   AND i.indpred IS NULL AND i.indexprs IS NULL
-GROUP BY i.indexrelid
-"""
+GROUP BY i.indexrelid, i.indisprimary
+""")
+"""The sets of columns by which each row of a table is found."""
+
+_NAMED = sql.SQL("to_regclass(%s)")
+_COLUMNS = sql.SQL("""
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), {base}, format_type(a.atttypid, NULL), {enum},
+       a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', a.attgenerated <> '' OR a.attidentity = 'a'
+{columns} ORDER BY a.attnum
+""").format(base=_BASE, enum=_ENUM, columns=_OF_COLUMNS.format(table=_NAMED))
+_UNIQUE = _KEYS.format(table=_NAMED)
 
 
 def columns_of(raw: psycopg.Connection[Row], namespace: str, table: str) -> tuple[SqlColumn, ...]:
@@ -98,25 +107,23 @@ def unique_keys(raw: psycopg.Connection[Row], namespace: str, table: str) -> lis
 
 # -- test connection -------------------------------------------------------------------------------------
 
-_TABLES = """
+_LISTED = sql.SQL("c.oid")
+_TABLES = sql.SQL("""
 SELECT n.nspname, c.relname,
-  (SELECT json_agg(json_build_array(a.attname, coalesce(b.typname, t.typname),
-                                    coalesce(b.typtype, t.typtype) = 'e') ORDER BY a.attnum)
-   FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-   LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
-   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-  (SELECT array_agg(a.attname::text) FROM pg_index i
-   JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
-   WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid
-     AND i.indpred IS NULL AND i.indexprs IS NULL
-   GROUP BY i.indexrelid, i.indisprimary ORDER BY i.indisprimary DESC, count(*) LIMIT 1)
+  (SELECT json_agg(json_build_array(a.attname, {base}, {enum}) ORDER BY a.attnum) {columns}),
+  ({keys} ORDER BY i.indisprimary DESC, count(*) LIMIT 1)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT LIKE 'pg\\_%%'
   AND n.nspname NOT IN ('information_schema') AND n.nspname NOT LIKE '\\_timescaledb%%' AND c.relname <> %s
   AND has_schema_privilege(n.oid, 'USAGE') AND NOT c.relispartition
   AND position(lower(%s) IN lower(n.nspname || '.' || c.relname)) > 0
 ORDER BY n.nspname = 'public' DESC, n.nspname, c.relname LIMIT %s
-"""
+""").format(
+    base=_BASE,
+    enum=_ENUM,
+    columns=_OF_COLUMNS.format(table=_LISTED),
+    keys=_KEYS.format(table=_LISTED),
+)
 
 
 def probe(connection: PostgresqlConnection, path: str) -> Probed:

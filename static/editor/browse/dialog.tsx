@@ -1,18 +1,18 @@
 /** Looks into the system that a connection leads to. What is ticked there becomes parameters of the element. */
-import { useEffect, useRef, useState, type KeyboardEvent } from "react";
+import { useEffect, useState, type KeyboardEvent } from "react";
 import { RefreshCw, Search } from "lucide-react";
-import { post } from "../../shared/api";
+import { Asker } from "../../shared/asker";
 import { useNow } from "../../shared/clock";
 import { plural } from "../../shared/format";
 import { useElement, useLive } from "../../shared/live";
-import type { DocElement, FoundThing, Operator, SchemaField, Taken } from "../../shared/types";
+import type { DocElement, FoundThing, Operator, SchemaField } from "../../shared/types";
 import { Dialog, DialogAction } from "../../shared/ui/dialog";
 import { Choice } from "../../shared/ui/field";
 import { toast, toastError } from "../../shared/ui/toast";
-import { changeElement } from "../edits";
-import { commit, current, useEditor } from "../store";
+import { useEditor } from "../store";
 import { nodeFor, usable, WHOLE, type Branch } from "./found";
 import { Level, ListContext, Things } from "./level";
+import { takeOver } from "./take-over";
 import { useBrowse } from "./use-browse";
 import "./browse.css";
 
@@ -38,11 +38,8 @@ export function BrowseDialog({ connection, element, operator, columns, onClose }
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [ticked, setTicked] = useState<ReadonlyMap<string, FoundThing>>(new Map());
   const [busy, setBusy] = useState(false);
-  const closed = useRef(false);
-  useEffect(() => {
-    closed.current = false;
-    return () => void (closed.current = true);
-  }, []);
+  const [asker] = useState(() => new Asker());
+  useEffect(() => () => asker.stop(), [asker]);
   const single = operator.ticks === "one";
   const shown = found ?? branches[WHOLE];
   const tickable = found ? found.things.filter((each) => each.usable) : usable(branches, WHOLE, find, open);
@@ -65,23 +62,19 @@ export function BrowseDialog({ connection, element, operator, columns, onClose }
     setTicked(new Map([...ticked, ...tickable.map((each) => [each.path, each] as const)]));
   const take = () => {
     setBusy(true);
-    const params = { ...element.params, connection };
-    const path = `/operators/${encodeURIComponent(operator.type)}/taken`;
-    post<Taken>(path, { params, ticked: [...ticked.values()], columns })
-      .then((taken) => {
-        if (closed.current) return; // the user gave it up
-        commit(changeElement(current(), element.id, { params: taken.params }));
-        toast({
-          tone: "done",
-          title: `${tookWords([...ticked.values()])} taken over`,
-          text: "Undo takes it back.",
-        });
+    const things = [...ticked.values()];
+    takeOver(
+      asker,
+      { connection, element, columns, ticked: things },
+      () => {
+        toast({ tone: "done", title: `${tookWords(things)} taken over`, text: "Undo takes it back." });
         onClose();
-      })
-      .catch((error: unknown) => {
-        if (!closed.current) toastError("Nothing was taken over", error);
-      })
-      .finally(() => setBusy(false));
+      },
+      (error) => {
+        setBusy(false);
+        toastError("Nothing was taken over", error);
+      },
+    );
   };
   return (
     <Dialog

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import psutil
 
-from tests.integration.pipelines.driving import API, LOOK_EVERY_S, Event, element
+from tests.integration.pipelines.driving import API, LOOK_EVERY_S, Event, element, hand_over
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
@@ -101,6 +102,29 @@ def kill_process(fogline: RunningFogline, name: str) -> None:
     pid = fogline.pid(name)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not psutil.pid_exists(pid), f"{name} to be dead")
+
+
+def arrive_through_a_move_and_a_kill(
+    fogline: RunningFogline,
+    client: httpx.Client,
+    pipeline: str,
+    id: str,
+    arrived: Callable[[], int],
+    more: int,
+) -> None:
+    """Moves the element from edge-a to edge-b, and kills edge-b. Waits before, between and after until `more`
+    rows than before have arrived."""
+
+    def arrive(what: str) -> None:
+        before = arrived()
+        wait_until(lambda: arrived() > before + more, f"rows after {what}", RECOVERY_S)
+
+    arrive("the start")
+    assert element(client, pipeline, id)["node"] == "edge-a"
+    assert hand_over(client, pipeline, id, "migrate", "edge-b")["outcome"] == "done"
+    arrive("the move")
+    kill_process(fogline, "edge-b")
+    arrive("the kill")
 
 
 def freeze_node(fogline: RunningFogline, name: str) -> list[psutil.Process]:

@@ -15,8 +15,8 @@ from pipeline_runtime.connectors.kafka_session import probe
 from pipeline_runtime.connectors.sdk import ConnectorError
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.reading import committed_records
-from tests.integration.pipelines.driving import API, deploy, element, hand_over
-from tests.integration.pipelines.statistics import RECOVERY_S, kill_process
+from tests.integration.pipelines.driving import API, deploy
+from tests.integration.pipelines.statistics import RECOVERY_S, arrive_through_a_move_and_a_kill
 from tests.kafka_clusters import PASSWORD, SecureKafka
 from tests.running import RunningFogline
 from tests.waiting import wait_until
@@ -92,18 +92,9 @@ def test_each_row_arrives_once_in_the_other_cluster_while_the_sink_moves_and_its
     def taken() -> list[int]:
         return [json.loads(value)["n"] for _, value in committed_records(cluster.open, TAKEN)]
 
-    def more(what: str) -> None:
-        before = len(taken())
-        wait_until(lambda: len(taken()) > before + 100, f"rows after {what}", RECOVERY_S)
-
     numbers = Numbers(cluster)
     try:
-        more("the start")
-        assert element(client, "clusters", "out")["node"] == "edge-a"
-        assert hand_over(client, "clusters", "out", "migrate", "edge-b")["outcome"] == "done"
-        more("the move")
-        kill_process(fogline, "edge-b")
-        more("the kill")
+        arrive_through_a_move_and_a_kill(fogline, client, "clusters", "out", lambda: len(taken()), more=100)
     finally:
         numbers.finish()
     wait_until(lambda: len(taken()) >= numbers.sent, "all rows", RECOVERY_S)

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.databases import PASSWORD, Database
-from tests.integration.pipelines.driving import API, deploy, element, hand_over
-from tests.integration.pipelines.statistics import RECOVERY_S, kill_process
+from tests.integration.pipelines.driving import API, deploy
+from tests.integration.pipelines.statistics import RECOVERY_S, arrive_through_a_move_and_a_kill
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
@@ -100,18 +100,9 @@ def test_each_row_arrives_once_while_the_source_moves_and_its_node_is_killed(
     def taken() -> list[int]:
         return [id for (id,) in database.ask("SELECT id FROM taken ORDER BY id")]
 
-    def more(what: str) -> None:
-        before = len(taken())
-        wait_until(lambda: len(taken()) > before + 20, f"rows after {what}", RECOVERY_S)
-
     writers = Writers(database)
     try:
-        more("the start")
-        assert element(client, "tables", "in")["node"] == "edge-a"
-        assert hand_over(client, "tables", "in", "migrate", "edge-b")["outcome"] == "done"
-        more("the move")
-        kill_process(fogline, "edge-b")
-        more("the kill")
+        arrive_through_a_move_and_a_kill(fogline, client, "tables", "in", lambda: len(taken()), more=20)
     finally:
         writers.finish()
     expected = [id for (id,) in database.ask("SELECT id FROM made ORDER BY id")]

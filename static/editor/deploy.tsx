@@ -15,10 +15,9 @@ import type {
   OperationKind,
   PipelineVersion,
   Undelivered,
-  UndeployPlan,
 } from "../shared/types";
 import { stepWords } from "../shared/words";
-import { confirm, meanwhile } from "../shared/ui/confirm";
+import { confirm } from "../shared/ui/confirm";
 import { ErrorCode } from "../shared/ui/error-code";
 import { forget, toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
@@ -27,8 +26,9 @@ import { confirmChanges, type Deployed } from "./deploy-preview";
 import { elementsOf, pipelineTitle } from "../shared/document";
 import { current, setMode, useEditor } from "./store";
 import { insist } from "./touched";
-import { deliversFirst, rowsWaiting } from "./undelivered";
+import { rowsWaiting } from "./undelivered";
 import { validateNow } from "./validation";
+import { WaitingRows } from "./waiting-rows";
 
 interface Following {
   /** null: nothing to show */
@@ -178,19 +178,21 @@ async function agreed(what: Deployed, which: object): Promise<string[] | "again"
 export async function undeploy(): Promise<void> {
   if (deployBusy(useDeploy.getState())) return;
   const name = pipelineTitle(current());
-  const title = `Undeploy ${name}?`;
+  const agreed = await confirm({
+    title: `Undeploy ${name}?`,
+    text: (
+      <>
+        All elements of {name} stop after their current batch. <WaitingRows path={path()} /> Its checkpoints
+        and files are kept for a while, and the draft stays as it is. A later deployment starts from the
+        beginning.
+      </>
+    ),
+    action: "Undeploy",
+    danger: true,
+  });
+  if (!agreed) return;
   try {
-    const plan = await meanwhile(title, "Counting the rows that wait for their delivery…", (signal) =>
-      post<UndeployPlan>(`${path()}/undeploy`, { dry_run: true }, signal),
-    );
-    if (!plan) return;
-    const agreed = await confirm({
-      title,
-      text: `All elements of ${name} stop after their current batch.${deliversFirst(plan.undelivered)} Its checkpoints and files are kept for a while, and the draft stays as it is. A later deployment starts from the beginning.`,
-      action: "Undeploy",
-      danger: true,
-    });
-    if (agreed) follow("undeploy", await post<Operation>(`${path()}/undeploy`));
+    follow("undeploy", await post<Operation>(`${path()}/undeploy`));
   } catch (error) {
     toastError("Not undeployed", error, ABOUT);
   }

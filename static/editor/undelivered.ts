@@ -13,7 +13,7 @@ export const rowsWaiting = (undelivered: readonly Undelivered[]): string =>
 /** What an undeployment does with rows that wait. `undelivered`: null if nobody knows. */
 export function deliversFirst(undelivered: readonly Undelivered[] | null): string {
   if (undelivered === null)
-    return " Kafka does not answer, so nobody knows how many rows wait for their delivery.";
+    return "Kafka does not answer, so nobody knows how many rows wait for their delivery.";
   if (undelivered.length === 0) return "";
-  return ` Not delivered yet: ${rowsWaiting(undelivered)}. It waits for them, and goes on when no row was delivered for 30 s.`;
+  return `Not delivered yet: ${rowsWaiting(undelivered)}. It waits for them, and goes on when no row was delivered for 30 s.`;
 }

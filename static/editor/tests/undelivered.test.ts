@@ -6,7 +6,7 @@ const WAITS = { element: "out", title: "To the plant", rows: 1200, estimated: fa
 test("an undeployment says which rows wait, and why", () => {
   const table = { element: "t", title: "Table", rows: 1, estimated: true, why: "it does not answer" };
   expect(deliversFirst([WAITS, table])).toBe(
-    " Not delivered yet: 1,200 rows of To the plant; about 1 row of Table (it does not answer). " +
+    "Not delivered yet: 1,200 rows of To the plant; about 1 row of Table (it does not answer). " +
       "It waits for them, and goes on when no row was delivered for 30 s.",
   );
 });

@@ -1,27 +1,26 @@
-"""A pipeline is undeployed while rows wait for a broker outside."""
+"""A pipeline is undeployed while rows wait for a database outside."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.brokers import Broker
+from tests.databases import Database
 from tests.integration.pipelines.driving import API, START_S, deploy, deploy_draft
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
-NAME = "to-a-broker"
+NAME = "into-a-table"
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Broker]:
-    with Broker(tmp_path) as running:
+def database() -> Iterator[Database]:
+    with Database() as running:
+        running.ask("CREATE TABLE taken (value double precision)")
         yield running
 
 
@@ -32,14 +31,21 @@ def document() -> dict[str, Any]:
         "metadata": {"name": NAME},
         "spec": {
             "elements": [
-                {"id": "numbers", "type": "generator", "node": "edge-a", "params": {"rate": 50}},
+                {"id": "numbers", "type": "generator", "node": "edge-a", "params": {"rate": 20}},
+                {
+                    "id": "values",
+                    "type": "select",
+                    "node": "edge-a",
+                    "inputs": {"in": "numbers"},
+                    "params": {"columns": [{"column": "value"}]},
+                },
                 {
                     "id": "out",
-                    "type": "mqtt-out",
-                    "title": "To the plant",
+                    "type": "postgresql-out",
+                    "title": "Table of the plant",
                     "node": "edge-b",
-                    "inputs": {"in": "numbers"},
-                    "params": {"connection": "plant", "topic": "numbers", "id_field": "id"},
+                    "inputs": {"in": "values"},
+                    "params": {"connection": "undeployed-database", "table": "taken"},
                 },
             ]
         },
@@ -47,56 +53,55 @@ def document() -> dict[str, Any]:
 
 
 def test_what_was_put_out_is_delivered_or_said(
-    fogline: RunningFogline, client: httpx.Client, broker: Broker
+    fogline: RunningFogline, client: httpx.Client, database: Database
 ) -> None:
-    fields = {"host": "127.0.0.1", "port": broker.port}
-    made = client.post(f"{API}/connections", json={"name": "plant", "kind": "mqtt", "fields": fields})
+    fields = database.connection().model_dump(exclude_none=True)
+    made = client.post(
+        f"{API}/connections", json={"name": "undeployed-database", "kind": "postgresql", "fields": fields}
+    )
     assert made.status_code == 201, made.text
-    got = set[str]()
-    broker.client(lambda _, payload: got.add(json.loads(payload)["id"]), "numbers")
 
-    def waiting() -> int:
+    def taken() -> int:
+        [(count,)] = database.ask("SELECT count(*) FROM taken")
+        return int(count)
+
+    def waiting() -> dict[str, Any]:
         plan = client.post(f"{API}/pipelines/{NAME}/undeploy", json={"dry_run": True}).json()
-        return sum(each["rows"] for each in plan["undelivered"] or ())
+        return dict((plan["undelivered"] or [{"rows": 0, "why": ""}])[0])
 
-    def ordered(hurry: bool = False) -> str:
-        answer = client.post(f"{API}/pipelines/{NAME}/undeploy", json={"hurry": hurry})
+    def ordered(**body: bool) -> str:
+        answer = client.post(f"{API}/pipelines/{NAME}/undeploy", json=body)
         assert answer.status_code == 202, answer.text
         return f"{API}/operations/{answer.json()['id']}"
 
-    def operation(path: str, **want: str) -> dict[str, Any]:
-        def found() -> dict[str, Any] | None:
-            now: dict[str, Any] = client.get(path).json()
-            return now if all(now[key] == value for key, value in want.items()) else None
-
-        result: dict[str, Any] = wait_until(found, f"the undeployment: {want}", START_S)
-        return result
+    def ended(path: str) -> dict[str, Any]:
+        wait_until(lambda: client.get(path).json()["status"] == "done", "the undeployment", START_S)
+        return dict(client.get(path).json())
 
     deploy(client, document())
-    wait_until(lambda: len(got) > 20, "the first messages", START_S)
-    broker.hang()
-    wait_until(lambda: waiting() > 100, "rows that wait", START_S)
+    wait_until(lambda: taken() > 20, "the first rows", START_S)
+    before = taken()
+    database.kill()
+    wait_until(lambda: waiting()["rows"] > 50, "rows that wait", START_S)
     path = ordered()
-    delivering = operation(path, phase="DELIVER")
-    wait_until(lambda: "To the plant to deliver" in client.get(path).json()["waits_for"], "words", START_S)
+    wait_until(
+        lambda: "Table of the plant to deliver" in client.get(path).json()["waits_for"], "words", START_S
+    )
     [left] = client.get(path).json()["undelivered"]
-    assert (left["element"], left["title"], left["rows"] > 100) == ("out", "To the plant", True)
-    before = len(got)
-    broker.go_on()
-    ended = operation(path, status="done")
-    wait_until(lambda: len(got) >= before + left["rows"], "the rows that waited", START_S)
-    assert ended["undelivered"] == []
-    assert "Not delivered" not in ended["message"]
-    assert [step["name"] for step in delivering["steps"]] == ["retire", "deliver", "stop", "delete topics"]
+    assert (left["element"], left["title"], left["rows"] > 50) == ("out", "Table of the plant", True)
+    database.start()
+    operation = ended(path)
+    assert operation["undelivered"] == []
+    assert "Not delivered" not in operation["message"]
+    assert [step["name"] for step in operation["steps"]] == ["retire", "deliver", "stop", "delete topics"]
+    assert taken() >= before + left["rows"]
 
-    broker.stop()
+    database.kill()
     deploy_draft(client, NAME)
-    wait_until(lambda: waiting() > 0, "rows that wait", START_S)
-    path = ordered(hurry=True)
-    ended = operation(path, status="done")
-    [lost] = ended["undelivered"]
-    assert lost["rows"] > 0
-    said = f"Not delivered: {lost['rows']:,} rows"
-    assert said in ended["message"]
+    wait_until(lambda: waiting()["rows"] > 0 and waiting()["why"], "rows that wait, with the reason", START_S)
+    operation = ended(ordered(hurry=True))
+    [lost] = operation["undelivered"]
+    said = f"Not delivered: {lost['rows']:,} rows ({lost['why']}) of Table of the plant."
+    assert said in operation["message"]
     told = [each for each in client.get(f"{API}/events").json() if said in each["message"]]
     assert [each["severity"] for each in told] == ["warning"]

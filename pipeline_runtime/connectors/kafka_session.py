@@ -26,11 +26,12 @@ from pipeline_runtime.kafka.clients import (
 )
 from pipeline_runtime.kafka.knock import (
     AuthorizationError,
+    RequestTimedOutError,
     SaslAuthenticationFailedError,
     UnsupportedSaslMechanismError,
     knock,
 )
-from pipeline_runtime.kafka.peek import Newest, PeekedRecord, peek, peek_each
+from pipeline_runtime.kafka.peek import Newest, peek, peek_each
 from pipeline_runtime.model.connectors import ROWS_SHOWN, Found
 from pipeline_runtime.operators.other_kafka import KafkaConnection
 from pipeline_runtime.operators.ticked import AVRO
@@ -122,7 +123,7 @@ def failed(error: BaseException, connection: KafkaConnection) -> ConnectorError:
                 " administrator has to grant it.",
                 lasting=True,
             )
-        case KafkaTimeoutError() | TimeoutError():
+        case KafkaTimeoutError() | RequestTimedOutError() | TimeoutError():
             return ConnectorError(f"{where} does not answer.")
         case KafkaConnectionError():
             meant = "encrypted by TLS" if connection.tls else "without TLS"
@@ -191,7 +192,7 @@ def _seen(topics: int, find: str) -> str:
     return words
 
 
-def _newest(kafka: KafkaSettings, topics: Sequence[str]) -> dict[str, PeekedRecord]:
+def _newest(kafka: KafkaSettings, topics: Sequence[str]) -> dict[str, Newest]:
     """Returns the newest record of each topic, as far as the cluster gives it soon. A user may see a topic
     that he may not read."""
 
@@ -200,15 +201,21 @@ def _newest(kafka: KafkaSettings, topics: Sequence[str]) -> dict[str, PeekedReco
         return peek_each(kafka, limits, _LOOK_S, _LOOKED_AT_BYTES, passes_refused=True)
 
     try:
-        found = within(_LOOK_S + 1, looked)
+        return within(_LOOK_S + 1, looked)
     except (KafkaError, OSError):
         return {}
-    return {topic: each.records[-1] for topic, each in found.items() if each.records}
 
 
-def _found(topic: str, record: PeekedRecord | None) -> Found:
+def _found(topic: str, newest: Newest | None) -> Found:
     plain = Found(path=topic, title=topic, usable=True)
-    if record is None or not record.value.strip():  # a deletion tells nothing of what the others hold
+    if newest is None:
+        return plain
+    if newest.refused:
+        return plain.model_copy(update={"type": "this user may not read it"})
+    if not newest.records:
+        return plain if newest.late else plain.model_copy(update={"type": "no record"})
+    record = newest.records[-1]
+    if not record.value.strip():  # a deletion tells nothing of what the others hold
         return plain
     if has_prefix(record.value.encode()):
         return plain.model_copy(update={"type": AVRO})

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from kafka.errors import (
     AuthorizationError as AuthorizationError,  # others take these from here
+    RequestTimedOutError as RequestTimedOutError,
     SaslAuthenticationFailedError as SaslAuthenticationFailedError,
     UnsupportedSaslMechanismError as UnsupportedSaslMechanismError,
 )

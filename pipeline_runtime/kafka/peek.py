@@ -41,6 +41,7 @@ class Newest:
     records: list[PeekedRecord]
     late: bool = False  # Kafka did not give all of them in time, so there may be newer ones
     cut: bool = False  # older ones were left out, since all together are too large
+    refused: bool = False  # the user may not read them
 
 
 @dataclass(frozen=True)
@@ -143,10 +144,12 @@ def _newest_of(
     while tps:
         starts = {tp: max(first[tp], ends[tp] - back * limits[tp.topic]) for tp in tps}
         kept = {tp.topic: _Kept(limits[tp.topic], bytes_max) for tp in tps}
-        late = _read_into(consumer, kept, starts, ends, deadline, passes_refused=passes_refused)
-        found |= {topic: each.newest(late=topic in late) for topic, each in kept.items()}
+        late, refused = _read_into(consumer, kept, starts, ends, deadline, passes_refused=passes_refused)
+        found |= {
+            topic: each.newest(late=topic in late, refused=topic in refused) for topic, each in kept.items()
+        }
         more = {tp.topic for tp in tps if starts[tp] > first[tp]} if back <= _BACK_MAX else set()
-        short = {topic for topic in more - late if not kept[topic].is_full}
+        short = {topic for topic in more - late - refused if not kept[topic].is_full}
         tps = [tp for tp in tps if tp.topic in short]
         back *= 4
     return found
@@ -160,9 +163,9 @@ def _read_into(
     deadline: float,
     *,
     passes_refused: bool,
-) -> set[str]:
-    """Reads the records between these offsets. Returns the topics whose ends were not reached: in time, or
-    since the user may not read them."""
+) -> tuple[set[str], set[str]]:
+    """Reads the records between these offsets. Returns the topics whose ends were not reached in time, and
+    those that the user may not read."""
     refused: set[str] = set()
     waiting = {tp for tp, start in starts.items() if start < ends[tp]}
     consumer.assign(list(waiting))
@@ -183,7 +186,7 @@ def _read_into(
                 if record.offset < ends[tp] and not record.headers:
                     kept[tp.topic].add(record)
         waiting = {tp for tp in waiting if consumer.position(tp) < ends[tp]}
-    return {tp.topic for tp in waiting} | refused
+    return {tp.topic for tp in waiting}, refused
 
 
 class _Kept:
@@ -213,8 +216,8 @@ class _Kept:
     def is_full(self) -> bool:
         return self._cut or len(self._heap) >= self._limit
 
-    def newest(self, *, late: bool) -> Newest:
-        return Newest([peeked(record) for *_, record in sorted(self._heap)], late, self._cut)
+    def newest(self, *, late: bool, refused: bool) -> Newest:
+        return Newest([peeked(record) for *_, record in sorted(self._heap)], late, self._cut, refused)
 
 
 def _bytes_of(record: Any) -> int:

@@ -3,7 +3,7 @@ import { useEffect, useState, type KeyboardEvent } from "react";
 import { RefreshCw, Search } from "lucide-react";
 import { Asker } from "../../shared/asker";
 import { useNow } from "../../shared/clock";
-import { plural } from "../../shared/format";
+import { plural, sentence } from "../../shared/format";
 import { useElement, useLive } from "../../shared/live";
 import type { DocElement, FoundThing, Operator, SchemaField } from "../../shared/types";
 import { Dialog, DialogAction } from "../../shared/ui/dialog";
@@ -227,7 +227,7 @@ function Told({
     <div role="status">
       {!node && <p className="field__error">No node is up that could look. Start one, then look again.</p>}
       {node && (!branch || asking) && <Asking node={node} connection={connection} />}
-      {branch?.state === "refused" && <p className="field__error">{branch.words}</p>}
+      {branch?.state === "refused" && <p className="field__error">{sentence(branch.words)}</p>}
       {branch?.state === "there" && <p className="muted small">{branch.words}</p>}
     </div>
   );

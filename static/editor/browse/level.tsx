@@ -1,6 +1,7 @@
 /** What lies at one place of a system, as a list; what is opened has its own list below it. */
 import { useContext, useId, createContext } from "react";
 import { ChevronDown, ChevronRight } from "lucide-react";
+import { sentence } from "../../shared/format";
 import type { FoundThing } from "../../shared/types";
 import { below, kindWords, matching, valueWords, type Above, type Branches } from "./found";
 
@@ -109,7 +110,7 @@ function Thing({ thing, find, above }: { thing: FoundThing; find: string; above:
       {isOpen && branch && (
         <div className="browse__inner">
           {branch.state === "asking" && <p className="muted small">Looking…</p>}
-          {branch.state === "refused" && <p className="field__error">{branch.words}</p>}
+          {branch.state === "refused" && <p className="field__error">{sentence(branch.words)}</p>}
           {branch.state === "there" && branch.things.length === 0 && (
             <p className="muted small">Nothing lies in it.</p>
           )}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from time import monotonic
@@ -199,6 +200,9 @@ def test_what_is_wrong_is_said_in_words_soon(cluster: SecureKafka) -> None:
     assert re.search("speaks no TLS|closed the connection", _words(cluster.connection(servers=open_port)))
     assert 'has no topic "elsewhere"' in _words(cluster.connection(), "elsewhere")
     assert "the Kafka cluster" in _words(cluster.connection(tls=False))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        assert "does not answer." in _words(cluster.connection(servers=f"127.0.0.1:{port}", tls=False))
 
 
 def mutual(cluster: SecureKafka, signer: Authority | None, **signed: timedelta) -> KafkaConnection:
@@ -261,7 +265,7 @@ def test_browsing_tells_what_topics_hold_and_finds_them_by_parts_of_names(
         "Browse-bytes": "",
         "Browse-deletion": "",
         "Browse-text": "text",
-        "browse-empty": "",
+        "browse-empty": "no record",
     }
 
 
@@ -285,7 +289,11 @@ def test_a_topic_that_the_user_may_not_read_hides_no_other_one(cluster: SecureKa
 
     wait_until(lambda: refused("seen-a") and refused("seen-b"), "the rules to count")
     found = search(connection, "seen-").found
-    assert [(each.path, each.type) for each in found] == [(names[0], ""), (names[1], ""), (names[2], "text")]
+    hidden = "this user may not read it"
+    assert [(each.path, each.type) for each in found] == [
+        *((name, hidden) for name in names[:2]),
+        ("seen-c", "text"),
+    ]
 
 
 # -- in --------------------------------------------------------------------------------------------------

@@ -274,6 +274,7 @@ def left(rows: int, at: int) -> Answer:
         ),
         (DELIVERS, undeploying(RETIRED, kafka=left(0, 7)), enters(P.STOP)),
         (DELIVERS, undeploying(replace(RETIRED, node_up=False), kafka=WAITING), enters(P.STOP)),
+        (replace(DELIVERS, hurries=True), undeploying(RETIRED), CountUndelivered()),
         (replace(DELIVERS, hurries=True), undeploying(RETIRED, kafka=WAITING), enters(P.STOP)),
         (replace(DELIVERS, phase=P.STOP), undeploying(RETIRED), CountUndelivered()),
         (

@@ -19,8 +19,8 @@ from workers.control.operations.phases import OperationPhase as P
 def deliver(progress: Progress, seen: Observed, now_ms: int) -> Step:
     """Waits for as long as rows are delivered, and ends LIMIT_MS after the last one."""
     answer = seen.kafka
-    if progress.hurries:
-        return enter(P.STOP, now_ms)
+    if progress.hurries:  # a connector that has ended no longer tells why it failed
+        return count_last(progress, seen) or enter(P.STOP, now_ms)
     if answer is None:
         return CountUndelivered()
     if answer.away:

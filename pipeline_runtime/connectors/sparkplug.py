@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 
 from pipeline_runtime.connectors.opcua_rows import GOOD, Change, Row, rows_of
 from pipeline_runtime.model.protobuf import message_classes
-from pipeline_runtime.operators.mqtt import SPARKPLUG
+from pipeline_runtime.operators.ticked_metrics import SPARKPLUG
 
 NAMESPACE = SPARKPLUG
 REBIRTH = "Node Control/Rebirth"
@@ -201,11 +201,12 @@ class Births:
         changes: dict[bool, list[Change]] = {False: [], True: []}
         for metric in payload.metrics:
             time_us = (metric.timestamp or default_ms) * 1000
-            for name, value in self._values(metric):
+            for name, value in self.values(metric):
                 changes[metric.is_historical].append(Change(name, value, GOOD, time_us))
         return [(row, historical) for historical in (True, False) for row in rows_of(changes[historical])]
 
-    def _values(self, metric: Any) -> Iterator[tuple[str, Any]]:
+    def values(self, metric: Any) -> Iterator[tuple[str, Any]]:
+        """Yields a metric, or those of a template, by name. Raises NotBorn, ValueError."""
         name = _text(metric.name)
         if not metric.HasField("name"):
             if metric.alias not in self.names:
@@ -216,7 +217,7 @@ class Births:
             yield name, None
         elif metric.HasField("template_value"):
             for inner in _within(metric.template_value, name):
-                yield from self._values(inner)
+                yield from self.values(inner)
         else:
             yield name, _value(metric, type_, name)
 

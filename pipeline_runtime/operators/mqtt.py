@@ -24,12 +24,11 @@ from pipeline_runtime.operators.connections import Host, Secret, TlsFields, conn
 from pipeline_runtime.operators.kafka_in import EventTime, PathText
 from pipeline_runtime.operators.sdk import Params
 from pipeline_runtime.operators.ticked import topics
+from pipeline_runtime.operators.ticked_metrics import SPARKPLUG, metric_at, metric_of, metrics
 
 _FIELD_AHEAD_S = 86_400.0
 _CLOCK_AHEAD_S = 900.0
 TOPIC_BYTES_MAX = 65_535
-SPARKPLUG = "spBv1.0"
-"""The first level of all topics of Sparkplug B."""
 
 
 class MqttConnection(TlsFields):
@@ -133,11 +132,8 @@ class MqttColumn(ColumnType):
 
     @property
     def metric(self) -> str:
-        """Returns the metric's name. A point in it leads nowhere; ["a.b"] is a.b too."""
-        if self.from_ is None:
-            return self.name
-        steps = parse_path(self.from_)
-        return steps[0] if len(steps) == 1 and isinstance(steps[0], str) else self.from_
+        """Returns the metric's name."""
+        return metric_of(self.name, self.from_)
 
 
 _PAYLOADS: list[JsonValue] = [
@@ -287,6 +283,8 @@ class MqttIn(ConnectorSource):
     def taken(
         cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[SchemaField]
     ) -> dict[str, Any]:
+        if any(metric_at(each.path) for each in ticked):
+            return metrics(params, ticked)
         return topics(params, ticked)
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:

@@ -16,7 +16,8 @@ from pipeline_runtime.connectors.mqtt_topics import probe
 from pipeline_runtime.connectors.sdk import Place
 from pipeline_runtime.connectors.sparkplug_host import state, state_topic
 from pipeline_runtime.connectors.trial import RunningTrial
-from pipeline_runtime.operators.mqtt import MqttInParams
+from pipeline_runtime.model.schema import FieldType
+from pipeline_runtime.operators.mqtt import MqttIn, MqttInParams
 from tests.brokers import Broker
 from tests.edge_nodes import BORN_MS, EdgeNode
 from tests.waiting import wait_until
@@ -160,13 +161,23 @@ def test_a_host_that_may_not_write_its_state_says_so(tmp_path: Path) -> None:
         running.stop()
 
 
-def test_a_probe_shows_the_metrics(broker: Broker) -> None:
+def test_browse_lists_edge_nodes_and_asks_the_one_that_is_looked_into_for_its_metrics(broker: Broker) -> None:
     node = EdgeNode(broker, "lathe")
-    death = node.topic("NDEATH")
-    client = broker.client()
-    client.publish(death, b"\x08\x01\x12\x07\x0a\x05bdSeq", 1, retain=True).wait_for_publish(5)
-    client.disconnect()
-    probed = probe(broker.connection(), "spBv1.0/plant/+/lathe")
-    assert probed.rows == ({"topic": death, "payload": "bdSeq"},)
-    assert [(each.path, each.type) for each in probed.found] == [(death, "Sparkplug B")]
+    broker.publish(node.topic("NDEATH"), b"\x08\x01\x12\x07\x0a\x05bdSeq", retain=True)
+    whole = probe(broker.connection(), "")
+    [lathe] = [each for each in whole.found if each.title == "plant/lathe"]
+    assert (lathe.path, lathe.inner, lathe.usable) == ("spBv1.0/plant/+/lathe", True, False)
+    assert {"topic": node.topic("NDEATH"), "payload": "bdSeq"} in whole.rows
+    silent = probe(broker.connection(), lathe.path)
+    assert (silent.found, node.asked) == ((), 0)
+    assert "Let the connection ask for births" in silent.words
+
+    # A busy machine may not answer within the moment of a look.
+    metrics = wait_until(lambda: probe(broker.connection(rebirths=True), lathe.path).found, "the metrics")
+    assert [(each.path, each.type, each.holds, each.value) for each in metrics] == [
+        ("spBv1.0/plant/+/lathe#Strokes", "Int32", FieldType.INTEGER, 0),
+        ("spBv1.0/plant/+/lathe#Temperature", "Double", FieldType.NUMBER, 20.0),
+    ]
+    taken = MqttIn.taken({"connection": "b"}, metrics, ())
+    assert [each.name for each in MqttInParams.model_validate(taken).columns] == ["Strokes", "Temperature"]
     node.close()

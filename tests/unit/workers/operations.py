@@ -6,7 +6,15 @@ from dataclasses import replace
 
 from pipeline_runtime.placement.choose import Placed
 from workers.control.operations.limits import LIMIT_MS
-from workers.control.operations.model import Answer, Enter, GroupSeen, Observed, Progress, Unplaced
+from workers.control.operations.model import (
+    Answer,
+    Enter,
+    GroupSeen,
+    Observed,
+    Progress,
+    Undelivered,
+    Unplaced,
+)
 from workers.control.operations.phases import OperationPhase as P
 
 T0 = 1_000_000
@@ -22,6 +30,7 @@ NOWHERE = Unplaced("Power: edge-a is cordoned", ({"element": "power"},), passing
 MADE = Answer(T0)
 AWAY = Answer(T0, away="Kafka at k:1 does not answer (OSError)")
 REFUSAL = Answer(T0, refused="Kafka did not delete fl.1.power.out")
+WAITING = Answer(T0, undelivered=(Undelivered("mqtt", "MQTT out", "power", rows=1200, at=7),))
 
 
 def deploy(phase: P, **more: object) -> Progress:

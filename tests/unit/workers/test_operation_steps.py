@@ -22,6 +22,7 @@ from tests.unit.workers.operations import (
     SILENT,
     STARTING,
     T0,
+    WAITING,
     deploy,
     deploying,
     enters,
@@ -30,7 +31,6 @@ from tests.unit.workers.operations import (
     undeploying,
     upgrade,
 )
-from workers.control.operations.deliveries import not_delivered
 from workers.control.operations.limits import ASK_AGAIN_MS, ERROR_MS_MAX, HEARD_MS, LIMIT_MS
 from workers.control.operations.model import (
     Answer,
@@ -49,7 +49,6 @@ from workers.control.operations.model import (
     Progress,
     ReadPositions,
     Step,
-    Undelivered,
     Wait,
 )
 from workers.control.operations.phases import DONE_AFTER, NEXT, Kind, OperationPhase as P
@@ -249,65 +248,6 @@ def test_an_undeployment_goes_on_as_soon_as_it_can(progress: Progress, seen: Obs
 )
 def test_who_cannot_confirm_its_end_is_not_waited_for(hopeless: GroupSeen) -> None:
     assert next_step(undeploy(P.RETIRE), undeploying(hopeless), T0) == enters(P.STOP)
-
-
-WAITING = Answer(T0, undelivered=(Undelivered("mqtt", "MQTT out", "power", rows=1200, at=7),))
-DELIVERS = replace(undeploy(P.DELIVER), delivers=True, undelivered=WAITING.undelivered)
-WORDS = "MQTT out to deliver 1,200 rows"
-RETIRED = replace(OWNS, owns=False, retired=True)
-
-
-def left(rows: int, at: int) -> Answer:
-    return Answer(T0, undelivered=(Undelivered("mqtt", "MQTT out", "power", rows=rows, at=at),))
-
-
-@pytest.mark.parametrize(
-    ("progress", "seen", "step"),
-    [
-        (replace(undeploy(P.RETIRE), delivers=True), undeploying(RETIRED), enters(P.DELIVER)),
-        (DELIVERS, undeploying(RETIRED), CountUndelivered()),
-        (DELIVERS, undeploying(RETIRED, kafka=WAITING), Wait(WORDS)),
-        (
-            DELIVERS,
-            undeploying(RETIRED, kafka=left(1100, 107)),
-            NoteUndelivered(left(1100, 107).undelivered, T0 + LIMIT_MS[P.DELIVER]),
-        ),
-        (DELIVERS, undeploying(RETIRED, kafka=left(0, 7)), enters(P.STOP)),
-        (DELIVERS, undeploying(replace(RETIRED, node_up=False), kafka=WAITING), enters(P.STOP)),
-        (replace(DELIVERS, hurries=True), undeploying(RETIRED), CountUndelivered()),
-        (replace(DELIVERS, hurries=True), undeploying(RETIRED, kafka=WAITING), enters(P.STOP)),
-        (replace(DELIVERS, phase=P.STOP), undeploying(RETIRED), CountUndelivered()),
-        (
-            replace(DELIVERS, phase=P.STOP),
-            undeploying(RETIRED, kafka=left(3, 1204)),
-            NoteUndelivered(left(3, 1204).undelivered, DEADLINE),
-        ),
-        (replace(DELIVERS, phase=P.STOP), undeploying(RETIRED, kafka=WAITING), enters(P.DELETE)),
-        (replace(DELIVERS, phase=P.STOP), undeploying(RETIRED, kafka=AWAY), enters(P.DELETE)),
-    ],
-)
-def test_rows_are_delivered_before_their_streams_go(progress: Progress, seen: Observed, step: Step) -> None:
-    assert next_step(progress, seen, T0) == step
-
-
-def test_deliveries_are_waited_for_until_none_comes_for_a_while() -> None:
-    seen = undeploying(RETIRED, kafka=WAITING)
-    assert next_step(DELIVERS, seen, DEADLINE - 1) == CountUndelivered()
-    assert next_step(DELIVERS, seen, DEADLINE) == enters(P.STOP, DEADLINE)
-    away = undeploying(RETIRED, kafka=AWAY)
-    waits = next_step(DELIVERS, away, T0)
-    assert waits == Wait(f"Kafka to say how many rows are not delivered: {AWAY.away}")
-    assert next_step(DELIVERS, away, DEADLINE) == enters(P.STOP, DEADLINE)
-
-
-def test_what_was_not_delivered_is_said_with_the_reason() -> None:
-    one = Undelivered("mqtt", "MQTT out", "power", rows=1, why="the broker does not answer")
-    many = Undelivered("table", "Table", "power", rows=12_000, estimated=True)
-    none = Undelivered("other", "Other", "power", rows=0, at=5)
-    assert not_delivered([one, none, many]) == (
-        " Not delivered: 1 row (the broker does not answer) of MQTT out; about 12,000 rows of Table."
-    )
-    assert not_delivered([none]) == ""
 
 
 @pytest.mark.parametrize("answer", [AWAY, REFUSAL])

@@ -189,7 +189,7 @@ def test_rows_that_come_while_kafka_is_away_from_the_start_are_on_the_disk_at_on
 def test_polls_between_two_processes_are_counted(kafka: str, broker: Broker, tmp_path: Path) -> None:
     registers = [{"name": "speed", "address": 0, "type": "uint16"}]
     asked = config("in", kafka, broker, tmp_path / "spool", ModbusIn, registers=registers, every_ms=200)
-    asked = asked.model_copy(update={"connection": {"host": "simulated-pump"}})
+    asked = asked.model_copy(update={"connections": {"connection": {"host": "simulated-pump"}}})
 
     def seen(running: Running, rows: int) -> bool:
         return running.status is not None and running.status.rows_total >= rows

@@ -14,7 +14,7 @@ from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
-from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, RecordByRecord
+from pipeline_runtime.kafka.arrow_batches import RecordByRecord
 from pipeline_runtime.kafka.decoders import generate_one_at_a_time
 from pipeline_runtime.kafka.transport import make_no_unread_texts, write_at_once
 from pipeline_runtime.kafka.unpacking import unpack_within_bounds
@@ -30,9 +30,9 @@ __all__ = [
     "OffsetSpec",
     "TopicPartition",
     "open_admin",
+    "open_client",
     "open_consumer",
     "open_plain_producer",
-    "open_producer",
     "polled_by_its_thread",
 ]
 
@@ -41,10 +41,7 @@ unpack_within_bounds()
 write_at_once()
 make_no_unread_texts()
 
-# For a producer. With the default of 100 ms a commit waits up to 200 ms for a coordinator that answers
-# "concurrent transactions". With 1 ms it waits 3 ms.
-COMMIT_BACKOFF_MS = 1
-# For all others: how often a consumer looks for the broker while it is away.
+# How often a consumer looks for the broker while it is away.
 RETRY_BACKOFF_MS = 10
 # The least time between two looks at the cluster's metadata. Every client that is opened and then names a
 # topic waits for it. kafka-python waits 100 ms there whatever its retry_backoff_ms. With none at all, it
@@ -186,30 +183,19 @@ def polled_by_its_thread(consumer: KafkaConsumer) -> KafkaConsumer:
     return consumer
 
 
-def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
-    settings = {
-        **kafka.client_options(),
-        "retry_backoff_ms": COMMIT_BACKOFF_MS,
-        "transactional_id": transactional_id,
-        "acks": "all",
-        "linger_ms": 0,
-        # Lines between sites are slow, and JSON is long: docs/decisions/0033-compressed-streams.md
-        "compression_type": "zstd",
-        # kafka-python sends a partition's next batch once the one before it was answered: many rows are to
-        # be few batches. One reads whole what has no more bytes.
-        "batch_size": BODY_BYTES_MAX,
-        "max_request_size": REQUEST_BYTES_MAX,
-        "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
-        # No caller waits longer for a commit than the broker keeps its transaction.
-        "max_block_ms": TRANSACTION_TIMEOUT_MS,
-        "delivery_timeout_ms": TRANSACTION_TIMEOUT_MS,
-        "request_timeout_ms": TRANSACTION_TIMEOUT_MS,
-        "metrics_enabled": False,
-        "allow_auto_create_topics": False,
-    }
-    producer: KafkaProducer = _opened(KafkaProducer, settings)
-    producer._metadata.config["retry_backoff_ms"] = METADATA_BACKOFF_MS
-    return producer
+def open_client(kafka: KafkaSettings, timeout_s: float) -> KafkaNetClient:
+    """Returns a connected client that only sends requests and receives answers, in the thread that calls it.
+    No request waits longer than `timeout_s` for its answer. Raises KafkaError."""
+    timeout_ms = int(timeout_s * 1000)
+
+    def connected(kafka_client: Callable[..., KafkaNetClient], **config: Any) -> KafkaNetClient:
+        client = kafka_client(**config)
+        client._manager.bootstrap(timeout_ms)
+        return client
+
+    client: KafkaNetClient = _opened(connected, {**kafka.client_options(), "request_timeout_ms": timeout_ms})
+    client.cluster.config["retry_backoff_ms"] = METADATA_BACKOFF_MS
+    return client
 
 
 def open_plain_producer(kafka: KafkaSettings, timeout_s: float) -> KafkaProducer:

@@ -1,32 +1,26 @@
-"""Passes many records to a producer at a twentieth of the cost of `KafkaProducer.send`.
+"""Encodes outgoing records as the batches of the partitions to which they go.
 
-For every record `send` takes locks, makes a future and hashes the key. That takes 20 us, which is most of
-what a 1:1 element costs. Here whole batches are encoded at once and put where `send` puts its own batches. So
-everything after that (sequence numbers, retries, transactions) is kafka-python's. Unusual records go through
-`send`.
-
-This uses internals of kafka-python. tests/unit/kafka compares its bytes with those of `send`.
+Many records are encoded at once, by columns, at a twentieth of what a client's loop over records costs.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from random import randrange
 from time import time
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from kafka import KafkaProducer, TopicPartition
-from kafka.producer.future import FutureRecordMetadata
-from kafka.producer.producer_batch import ProducerBatch
-from kafka.record.default_records import DefaultRecordBatchBuilder
-from kafka.record.memory_records import MemoryRecordsBuilder
+from kafka import TopicPartition
+from kafka.partitioner import murmur2
+from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, Rows, compressed, encoded
-from pipeline_runtime.kafka.record_batches import Body, Columns, bodies, bodies_of_few
+from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, ROWS_MIN, Rows, compressed, encoded
+from pipeline_runtime.kafka.record_batches import Body, Columns, bodies, bodies_of_few, body_of_one
 
 FEW = 64
 """Up to so many records of a partition are encoded faster one by one: columns cost by the call."""
@@ -53,12 +47,12 @@ class OutgoingRows:
     topic: str
     columns: Columns | Rows
 
-    def records(self, partition: int | None = None) -> Iterator[OutgoingRecord]:
-        """Yields the same as records of that partition."""
+    def records(self) -> Iterator[OutgoingRecord]:
+        """Yields the same as records."""
         columns = _as_json(self.columns)
         keys, values = columns.keys.to_pylist(), columns.values.to_pylist()
         for key, value, time_ms in zip(keys, values, columns.times_ms.tolist(), strict=True):
-            yield OutgoingRecord(self.topic, value, key, time_ms, partition)
+            yield OutgoingRecord(self.topic, value, key, time_ms)
 
 
 @dataclass(frozen=True)
@@ -70,37 +64,37 @@ class OutgoingBodies:
 
 
 Outgoing = OutgoingRecord | OutgoingRows | OutgoingBodies
+PartitionsOf = Callable[[str], Sequence[int]]
+"""The numbers of a topic's partitions."""
 
 
-def send_all(producer: KafkaProducer, outgoing: Iterable[Outgoing]) -> list[Any]:
-    """Sends the records in order (per partition) by a transactional or idempotent producer. Returns futures
-    that fail if their records were not written."""
+def bodies_by_partition(
+    outgoing: Iterable[Outgoing], partitions_of: PartitionsOf
+) -> dict[TopicPartition, list[Body]]:
+    """Returns what is written to each partition, in order."""
     by_topic: defaultdict[str, list[Outgoing]] = defaultdict(list)
     for each in outgoing:
         by_topic[each.topic].append(each)
-    futures: list[Any] = []
+    found: defaultdict[TopicPartition, list[Body]] = defaultdict(list)
     for topic, mine in by_topic.items():
+        partitions = partitions_of(topic)
         for kind, several in groupby(mine, _kind):
             records: list[Any] = list(several)
-            if kind is OutgoingRows:
-                for rows in records:
-                    futures += _send_columns(producer, topic, rows.columns)
-            elif kind is OutgoingBodies:
-                producer.partitions_for(topic)  # who leads them has to be known
-                for each in records:
-                    futures += _send_bodies(producer, TopicPartition(topic, 0), each.bodies)
-            elif kind is OutgoingRecord and len(records) > 1:
-                futures += _send_columns(producer, topic, columns_of(records))
+            if kind is OutgoingBodies:
+                parts = [(partitions[0], each.bodies) for each in records]
+            elif kind is OutgoingRows:
+                parts = [part for rows in records for part in _of_rows(rows.columns, partitions)]
+            elif kind is OutgoingRecord:
+                parts = list(_of_rows(columns_of(records), partitions))
             else:
-                futures += [_send(producer, record) for record in records]
-    # Only once, so that everything for one broker is one request. Each request costs a new owner a round
-    # trip.
-    producer._sender.wakeup()
-    return futures
+                parts = [_of_one(record, partitions) for record in records]
+            for partition, made in parts:
+                found[TopicPartition(topic, partition)] += made
+    return found
 
 
 def _kind(each: Outgoing) -> type | None:
-    """Returns None for a record that only `send` can handle."""
+    """Returns None for a record that names its partition or has headers."""
     return None if isinstance(each, OutgoingRecord) and not each.is_plain else type(each)
 
 
@@ -115,137 +109,82 @@ def columns_of(records: Sequence[OutgoingRecord]) -> Columns:
     )
 
 
-def _send(producer: KafkaProducer, record: OutgoingRecord) -> Any:
-    return producer.send(
-        record.topic,
-        value=record.value,
-        key=record.key,
-        headers=list(record.headers) or None,
-        partition=record.partition,
-        timestamp_ms=record.timestamp_ms,
-    )
+def _of_one(record: OutgoingRecord, partitions: Sequence[int]) -> tuple[int, list[Body]]:
+    chosen = record.partition
+    if chosen is None:
+        chosen = partitions[_place_of(record.key, len(partitions))]
+    time_ms = int(time() * 1000) if record.timestamp_ms is None else record.timestamp_ms
+    return chosen, [body_of_one(time_ms, record.key, record.value, record.headers)]
+
+
+def _of_rows(columns: Columns | Rows, partitions: Sequence[int]) -> Iterator[tuple[int, list[Body]]]:
+    if not len(columns):
+        return
+    for partition, mine in _by_partition(columns, partitions):
+        if isinstance(mine, Rows) and len(mine) >= ROWS_MIN:
+            yield partition, encoded(mine, BODY_BYTES_MAX)
+        else:
+            plain = _as_json(mine)
+            encode = bodies if len(plain) > FEW else bodies_of_few
+            yield partition, list(encode(plain, BODY_BYTES_MAX))
 
 
 def _as_json(columns: Columns | Rows) -> Columns:
     return columns.as_json() if isinstance(columns, Rows) else columns
 
 
-def _send_columns(producer: KafkaProducer, topic: str, columns: Columns | Rows) -> list[Any]:
-    futures: list[Any] = []
-    for partition, mine in _by_partition(producer, topic, columns):
-        if partition is None:
-            futures += [_send(producer, record) for record in OutgoingRows(topic, mine).records()]
-        elif isinstance(mine, Rows) and len(mine) >= ROWS_MIN:
-            tp = TopicPartition(topic, partition)
-            futures += _send_bodies(producer, tp, encoded(mine, producer.config["batch_size"]))
-        else:
-            futures += _send_run(producer, TopicPartition(topic, partition), _as_json(mine))
-    return futures
-
-
-def _send_bodies(producer: KafkaProducer, partition: TopicPartition, many: Iterable[Body]) -> list[Any]:
-    futures: list[Any] = []
-    for body in many:
-        futures.append(enqueue(producer, batch_of(producer, partition, body)))
-        producer._sender.wakeup()  # a full batch need not wait for the next one
-    return futures
-
-
-def _by_partition(
-    producer: KafkaProducer, topic: str, columns: Columns | Rows
-) -> Iterator[tuple[int | None, Columns | Rows]]:
-    """Yields the records of each partition. None stands for those without a key on a topic with several
-    partitions: the producer chooses for each."""
-    partitions = producer.partitions_for(topic)
-    if partitions is not None and len(partitions) == 1:
-        yield next(iter(partitions)), columns
+def _by_partition(columns: Columns | Rows, partitions: Sequence[int]) -> Iterator[tuple[int, Columns | Rows]]:
+    """Yields the records of each partition. Those without a key go to the partitions in turns."""
+    if len(partitions) == 1:
+        yield partitions[0], columns
         return
     coded = columns.keys.dictionary_encode()
-    of_key = [producer._partition(topic, None, key, b"", key, b"") for key in coded.dictionary.to_pylist()]
+    of_key = [_place_of(key, len(partitions)) for key in coded.dictionary.to_pylist()]
     # The last place is that of records without a key.
-    found = np.array([*of_key, -1], np.int64)[coded.indices.fill_null(len(of_key)).to_numpy()]
-    for partition in np.unique(found).tolist():
-        mine = columns.take(np.flatnonzero(found == partition))
-        yield (None if partition < 0 else partition), mine
+    places = np.array([*of_key, -1], np.int64)[coded.indices.fill_null(len(of_key)).to_numpy()]
+    without = np.flatnonzero(places < 0)
+    places[without] = (np.arange(len(without)) + randrange(len(partitions))) % len(partitions)
+    for place in np.unique(places).tolist():
+        yield partitions[place], columns.take(np.flatnonzero(places == place))
 
 
-def _send_run(producer: KafkaProducer, partition: TopicPartition, columns: Columns) -> list[Any]:
-    """Sends records of one partition."""
-    batch_bytes = producer.config["batch_size"]
-    futures: list[Any] = []
-    begin = 0
-    # `send` can handle a record that is larger than a batch, or too large for the broker.
-    large = np.flatnonzero(columns.sizes() > batch_bytes // 4).tolist()
-    for end in [*large, len(columns)]:
-        usual = columns.slice(begin, end)
-        if len(usual) > FEW:
-            futures += _send_bodies(producer, partition, bodies(usual, batch_bytes))
-        elif len(usual):
-            few = bodies_of_few(usual, batch_bytes)
-            futures += [enqueue(producer, batch_of(producer, partition, body)) for body in few]
-        large_one = OutgoingRows(partition.topic, columns.slice(end, min(end + 1, len(columns))))
-        futures += [_send(producer, each) for each in large_one.records(partition.partition)]
-        begin = end + 1
-    return futures
+def _place_of(key: bytes | None, count: int) -> int:
+    """The place, among so many partitions, that Kafka's own clients choose for a key."""
+    return randrange(count) if key is None else (murmur2(key) & 0x7FFFFFFF) % count
 
 
-def empty_batch(producer: KafkaProducer, partition: TopicPartition) -> ProducerBatch:
-    compression = producer._accumulator.config["compression_attrs"]
-    return ProducerBatch(partition, MemoryRecordsBuilder(2, compression, producer.config["batch_size"]))
+def halves(body: Body) -> list[Body]:
+    """Returns the records as two bodies of half as many."""
+    records = list(DefaultRecordBatch(record_batch(body, 0, 0, 0)))
+    columns = Columns(
+        pa.array([each.key for each in records], pa.binary()),
+        pa.array([each.value for each in records], pa.binary()),
+        np.array([each.timestamp for each in records], np.int64),
+    )
+    middle = len(columns) // 2
+    parts = columns.slice(0, middle), columns.slice(middle, len(columns))
+    return [half for part in parts for half in bodies(part, BODY_BYTES_MAX)]
 
 
-def batch_of(producer: KafkaProducer, partition: TopicPartition, body: Body) -> ProducerBatch:
-    """Returns a batch of records that are encoded already."""
-    batch = empty_batch(producer, partition)
-    fill(batch, body)
+def record_batch(body: Body, producer_id: int, producer_epoch: int, base_sequence: int) -> bytearray:
+    """Returns a compressed batch of a transaction. Its first record has that number in the sequence of what
+    this producer has written to its partition."""
+    batch: bytearray = _OfBody(body, producer_id, producer_epoch, base_sequence).build()
     return batch
 
 
-def fill(batch: ProducerBatch, body: Body) -> None:
-    """Puts the records into an empty batch."""
-    builder = batch.records._builder
-    if body.is_columns:
-        builder = batch.records._builder = _ColumnsBuilder(builder)
-        builder.put(body)
-    else:
-        builder._buffer += body.data
-    builder._num_records = body.count
-    builder._last_offset = body.count - 1
-    builder._first_timestamp, builder._max_timestamp = body.first_ms, body.newest_ms
-    batch.records._next_offset = body.count
-    batch._record_futures.append(
-        FutureRecordMetadata(batch.produce_future, 0, body.first_ms, None, -1, -1, -1)
-    )
+class _OfBody(DefaultRecordBatchBuilder):
+    """Builds a batch whose records are encoded already."""
 
-
-class _ColumnsBuilder(DefaultRecordBatchBuilder):
-    """Holds a batch of rows as columns."""
-
-    def __init__(self, usual: DefaultRecordBatchBuilder) -> None:
-        """`usual`: the empty builder whose place it takes."""
-        super().__init__(2, usual._compression_type, False, -1, -1, -1, usual._batch_size)
-        self._is_compressed = False
-
-    def put(self, body: Body) -> None:
-        if self._compression_type == self.CODEC_ZSTD:
+    def __init__(self, body: Body, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
+        super().__init__(2, self.CODEC_ZSTD, True, producer_id, producer_epoch, base_sequence, 0)
+        if body.is_columns:
             body = compressed(body)
         self._is_compressed = body.is_packed
         self._buffer += body.data
-
-    def append(self, *_: Any) -> None:
-        """Has no room: the rows could not be read with another record behind them."""
+        self._num_records = body.count
+        self._last_offset = body.count - 1
+        self._first_timestamp, self._max_timestamp = body.first_ms, body.newest_ms
 
     def _maybe_compress(self) -> bool:
         return self._is_compressed or super()._maybe_compress()
-
-
-def enqueue(producer: KafkaProducer, batch: ProducerBatch) -> Any:
-    """Appends a whole batch as RecordAccumulator.append does with a record. The sender is not woken. Returns
-    a future of the batch."""
-    accumulator, partition = producer._accumulator, batch.topic_partition
-    if producer._transaction_manager.is_transactional():
-        producer._transaction_manager.maybe_add_partition_to_transaction(partition)
-    with accumulator._tp_lock(partition):
-        accumulator._batches[partition].append(batch)
-        accumulator._incomplete.add(batch)
-    return batch._record_futures[0]

@@ -8,7 +8,7 @@ The layout: https://kafka.apache.org/documentation/#recordbatch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +61,10 @@ class Body:
     is_columns: bool = False  # its first record holds the rows of all: no other record may come behind them
     is_packed: bool = False  # they are compressed by zstd
 
+    @property
+    def can_be_cut(self) -> bool:
+        return self.count > 1 and not self.is_columns
+
 
 def bodies(columns: Columns, bytes_max: int) -> Iterator[Body]:
     """Yields the records as bodies of batches that have at most `bytes_max` bytes, or one record."""
@@ -84,9 +88,19 @@ def bodies_of_few(columns: Columns, bytes_max: int) -> Iterator[Body]:
     yield Body(memoryview(data), len(values) - begin, times_ms[begin], max(times_ms[begin:]))
 
 
-def _record(age_ms: int, offset: int, key: bytes | None, value: bytes) -> bytes:
+def body_of_one(time_ms: int, key: bytes | None, value: bytes, headers: Sequence[tuple[str, bytes]]) -> Body:
+    """Returns a record as the body of a batch of its own."""
+    return Body(memoryview(_record(0, 0, key, value, headers)), 1, time_ms, time_ms)
+
+
+def _record(
+    age_ms: int, offset: int, key: bytes | None, value: bytes, headers: Sequence[tuple[str, bytes]] = ()
+) -> bytes:
     said_key = _NO_KEY if key is None else _varint(len(key)) + key
-    parts = b"\0", _varint(age_ms), _varint(offset), said_key, _varint(len(value)), value, b"\0"
+    parts = [b"\0", _varint(age_ms), _varint(offset), said_key, _varint(len(value)), value]
+    parts.append(_varint(len(headers)))
+    for name, text in headers:
+        parts += [_varint(len(name.encode())), name.encode(), _varint(len(text)), text]
     record = b"".join(parts)
     return _varint(len(record)) + record
 

@@ -1,40 +1,58 @@
 """One owner's transactions: all or nothing, and only while the owner is the last to have initialised its
-id."""
+id.
+
+The steps are Kafka's (KIP-98): the coordinator hears which partitions a transaction writes to, the records
+are written, and the coordinator ends the transaction. A record batch that is sent twice, because an answer
+was lost, is written once: it says its producer, the producer's epoch and its place in the partition's
+sequence.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
-from kafka import KafkaProducer, TopicPartition
+from kafka import TopicPartition
 from kafka.errors import (
     AuthorizationError,
+    DuplicateSequenceNumberError,
     InvalidProducerEpochError,
     InvalidRecordError,
     InvalidTimestampError,
     InvalidTopicError,
     KafkaError,
-    KafkaTimeoutError,
     MessageSizeTooLargeError,
+    OperationNotAttemptedError,
     PolicyViolationError,
     ProducerFencedError,
     RecordListTooLargeError,
 )
-from kafka.structs import OffsetAndMetadata
+from kafka.protocol.metadata import CoordinatorType
+from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    ProduceRequest,
+    TxnOffsetCommitRequest,
+)
 
-from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS, KafkaSettings, open_producer
+from pipeline_runtime.kafka.clients import REQUEST_BYTES_MAX, TRANSACTION_TIMEOUT_MS, KafkaSettings
 from pipeline_runtime.kafka.outgoing import (
     Outgoing,
     OutgoingBodies,
     OutgoingRecord,
     OutgoingRows,
-    send_all,
+    bodies_by_partition,
+    halves,
+    record_batch,
 )
-from pipeline_runtime.kafka.sender_loop import SenderLoop
+from pipeline_runtime.kafka.record_batches import Body
+from pipeline_runtime.kafka.requests import Requests, error_of
 
 __all__ = [
     "END_HEADER",
@@ -78,73 +96,68 @@ _REFUSALS = (
     PolicyViolationError,
     AuthorizationError,
 )
-
-
-def _is_done(future: Any) -> bool:
-    return bool(future.is_done)
-
-
-def _has_changed(incomplete: Any, parts: set[Any]) -> bool:
-    return set(incomplete.all()) != parts
+_TIMEOUT_S = TRANSACTION_TIMEOUT_MS / 1000
+_TRANSACTION = CoordinatorType.TRANSACTION
 
 
 class Transactions:
-    """A transactional producer for one id, with one commit at a time. It cannot be used after Fenced or
+    """Writes by one transactional id, with one commit at a time. It cannot be used after Fenced or
     Doubtful."""
 
     def __init__(self, kafka: KafkaSettings, transactional_id: str) -> None:
         self.transactional_id = transactional_id
         self._lock = threading.Lock()
-        self._open = False  # a transaction has begun and holds nothing yet
-        self._opened_at_s = 0.0
-        self.requests = 0  # sent so far; the requests of a transaction wait for each other
-        self.round_trip_ms = 0.0  # of the fastest request; 0 until one was answered
         try:
-            self._producer: KafkaProducer = open_producer(kafka, transactional_id)
+            self._requests = Requests(kafka, _TIMEOUT_S)
         except KafkaError as error:
             raise Doubtful(f"{transactional_id}: no connection to Kafka ({error})") from error
-        self._loop = SenderLoop(self._producer)
-        self._written: set[TopicPartition] = set()  # by the last commit
-        self._sent: Sequence[Any] = ()
-        self._count_requests()
+        self._producer: dict[str, int] = {}  # its id and its epoch
+        self._sequences: dict[TopicPartition, int] = {}  # the number of each partition's next record
+        self._told: set[TopicPartition] = set()  # what the coordinator knows of the open transaction
+        self._telling: tuple[set[TopicPartition], Any] | None = None  # what it was told, and has not answered
+        self._opened_at_s = 0.0
+        self._ends: dict[TopicPartition, int] = {}  # behind what the last commit has written
 
-    def _count_requests(self) -> None:
-        client = self._producer._sender._client
-        send = client.send
+    @property
+    def requests(self) -> int:
+        """How many were sent so far; the requests of a transaction wait for each other."""
+        return self._requests.sent
 
-        def counted(*args: Any, **options: Any) -> Any:
-            self.requests += 1
-            sent_at_s = monotonic()
-            return send(*args, **options).add_callback(lambda _: self._answered(sent_at_s))
-
-        client.send = counted
+    @property
+    def round_trip_ms(self) -> float:
+        """Of the fastest request; 0 until one was answered."""
+        return self._requests.round_trip_ms
 
     @property
     def is_far(self) -> bool:
         """Returns whether the broker is so far away that a commit saves round trips."""
         return self.round_trip_ms >= FAR_MS
 
-    def _answered(self, sent_at_s: float) -> None:
-        took_ms = (monotonic() - sent_at_s) * 1000
-        self.round_trip_ms = min(self.round_trip_ms or took_ms, took_ms)
-
     def initialise(self) -> None:
         """Fences every earlier user of the id and aborts its open transaction."""
+        request = InitProducerIdRequest(
+            transactional_id=self.transactional_id,
+            transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+            producer_id=-1,
+            producer_epoch=-1,
+            max_version=4,
+        )
         try:
-            with self._loop.by_itself():
-                self._producer.init_transactions()
+            answer = self._ask(request)
         except KafkaError as error:
             raise self._explained(error) from error
+        self._producer = {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
 
     def warm(self, topics: Collection[str]) -> None:
         """Fetches the metadata that the first transaction would otherwise have to wait for."""
         for topic in topics:
-            self._producer._sender.add_topic(topic)
-        for topic in topics:
             try:
-                self._producer.partitions_for(topic)
+                with self._lock:
+                    self._requests.partitions(topic)
             except KafkaError as error:
                 raise Doubtful(f"{self.transactional_id}: no metadata for {topic} ({error})") from error
+
+    # --- a transaction that is open before there is anything to write
 
     def keep_open(self, topics: Iterable[str]) -> None:
         """Keeps a transaction open whose partitions the coordinator already knows, so that the next commit
@@ -152,13 +165,13 @@ class Transactions:
         self.close_unused(0)
         with self._lock:
             try:
-                partitions = {
-                    TopicPartition(topic, partition)
-                    for topic in topics
-                    for partition in self._producer.partitions_for(topic) or ()
-                }
-                self._open_ahead(partitions)
-                self._await_added(partitions)
+                self._tell(
+                    {
+                        TopicPartition(topic, partition)
+                        for topic in topics
+                        for partition in self._requests.partitions(topic)
+                    }
+                )
             except KafkaError as error:
                 raise self._explained(error) from error
 
@@ -170,40 +183,55 @@ class Transactions:
         with self._lock:
             if not self._is_unused(older_than_s):
                 return
-            self._open = False
             try:
+                self._hear()
                 self._end_transaction()
             except KafkaError as error:
                 raise self._explained(error) from error
 
     def _is_unused(self, older_than_s: float) -> bool:
-        return self._open and monotonic() - self._opened_at_s >= older_than_s
-
-    def _open_ahead(self, partitions: Iterable[TopicPartition]) -> None:
-        """Tells the coordinator the partitions without waiting for it."""
-        self._producer.begin_transaction()
-        self._open, self._opened_at_s = True, monotonic()
-        for partition in partitions:
-            self._producer._transaction_manager.maybe_add_partition_to_transaction(partition)
-        self._loop.resume()
-        self._producer._sender.wakeup()
+        is_open = bool(self._told) or self._telling is not None
+        return is_open and monotonic() - self._opened_at_s >= older_than_s
 
     def expect_another(self) -> None:
         """The next commit comes soon, and most likely writes to the same partitions as the last one. The
         coordinator is told so now, and the commit need not wait for that."""
-        if self._open or not self._written:
-            return
-        with self._lock, suppress(KafkaError):  # the next commit will report the error
-            if not self._open:
-                self._open_ahead(self._written)
+        if self._lock.acquire(blocking=False):  # otherwise a commit is on, and does so
+            try:
+                self._open_ahead()
+            finally:
+                self._lock.release()
 
-    def _await_added(self, partitions: Iterable[TopicPartition]) -> None:
-        manager = self._producer._transaction_manager
-        deadline = monotonic() + TRANSACTION_TIMEOUT_MS / 1000
-        while not all(manager.is_partition_added(partition) for partition in partitions):
-            if manager.has_error() or monotonic() > deadline:
-                raise manager.last_error or KafkaTimeoutError(f"{self.transactional_id}: not answered")
-            sleep(0.002)  # kafka-python has nothing to wait for here
+    def _open_ahead(self) -> None:
+        """Tells the coordinator without waiting for it where the last commit has written to."""
+        partitions = set(self._ends)
+        if not partitions or self._told or self._telling is not None:
+            return
+        self._opened_at_s = monotonic()
+        with suppress(KafkaError):  # the next commit will report the error
+            node = self._requests.coordinator(_TRANSACTION, self.transactional_id, monotonic() + _TIMEOUT_S)
+            self._telling = partitions, self._requests.send(node, self._adds(partitions))
+            self._requests.flush()
+
+    def _hear(self) -> None:
+        """Waits for the coordinator's answer to what it was told without waiting."""
+        telling, self._telling = self._telling, None
+        if telling is not None:
+            partitions, future = telling
+            with suppress(KafkaError):  # it is told once more
+                if _added(self._requests.answer_of(future, monotonic() + _TIMEOUT_S)) is None:
+                    self._told |= partitions
+
+    def _tell(self, partitions: set[TopicPartition]) -> None:
+        """Tells the coordinator where the transaction writes to, as far as it has not heard."""
+        self._hear()
+        if not self._told:
+            self._opened_at_s = monotonic()
+        if new := partitions - self._told:
+            self._ask(self._adds(new), _added)
+            self._told |= new
+
+    # --- commit
 
     def commit(
         self,
@@ -219,95 +247,190 @@ class Transactions:
         is written, the open transaction hides nothing from readers.
         """
         with self._lock:
-            self._commit(records, written)
+            try:
+                bodies = bodies_by_partition(records, self._requests.partitions)
+                self._tell(set(bodies))
+                self._ends = self._write(bodies)
+                written()
+                self._end_transaction()
+            except KafkaError as error:
+                raise self._explained(error) from error
             if again and self.is_far:
-                with suppress(KafkaError):  # the commit is done; the next one will report the error
-                    self._open_ahead(self._written)
+                self._open_ahead()
 
     def end_of(self, topic: str) -> int:
         """Returns the offset behind the last record that the last commit wrote to this topic. To ask Kafka
         for its end would not do: it answers a commit before readers can see it."""
-        last: int = max(
-            future.value.offset
-            for future in self._sent
-            if future._produce_future.topic_partition.topic == topic
-        )
-        return last + 1
+        return max(end for partition, end in self._ends.items() if partition.topic == topic)
 
-    def _commit(self, records: Iterable[Outgoing], written: Callable[[], None]) -> None:
-        try:
-            if not self._open:
-                self._producer.begin_transaction()
-            self._open = False
-            sent = send_all(self._producer, records)
-            self._await_written(sent)
-            written()
-            self._end_transaction()
-            self._sent = sent
-            self._written = {future._produce_future.topic_partition for future in sent}
-        except KafkaError as error:
-            raise self._explained(error) from error
+    def _end_transaction(self) -> None:
+        self._ask(EndTxnRequest(**self._signed, committed=True, max_version=3))
+        self._told = set()
+
+    def _write(self, bodies: Mapping[TopicPartition, list[Body]]) -> dict[TopicPartition, int]:
+        """Writes the bodies of each partition in their order. Returns the offsets behind them."""
+        left = {partition: deque(of_it) for partition, of_it in bodies.items()}
+        ends: dict[TopicPartition, int] = {}
+        while left:
+            batches: dict[TopicPartition, bytearray] = {}
+            size = 0
+            for partition, of_it in left.items():
+                batch = self._batch(partition, of_it[0])
+                if batches and size + len(batch) > REQUEST_BYTES_MAX:
+                    break
+                batches[partition] = batch
+                size += len(batch)
+            for partition, end in self._produce(batches, left).items():
+                ends[partition] = end
+                if not left[partition]:
+                    del left[partition]
+        return ends
+
+    def _batch(self, partition: TopicPartition, body: Body) -> bytearray:
+        return record_batch(body, **self._producer, base_sequence=self._sequences.get(partition, 0))
+
+    def _produce(
+        self, batches: dict[TopicPartition, bytearray], left: Mapping[TopicPartition, deque[Body]]
+    ) -> dict[TopicPartition, int]:
+        """Writes these batches, the first ones of what is left, and takes them away from both. Returns the
+        offset behind each. A batch that is too large for its topic becomes two, which are left."""
+        ends: dict[TopicPartition, int] = {}
+        for one in self._requests.tries():
+            with one:
+                failure: KafkaError | None = None
+                for partition, answer in self._answers(batches, one.deadline_s):
+                    error = error_of(answer.error_code, answer.error_message)
+                    of_it = left[partition]
+                    if isinstance(error, MessageSizeTooLargeError) and of_it[0].can_be_cut:
+                        of_it.extendleft(reversed(halves(of_it.popleft())))
+                        del batches[partition]
+                    elif error is None or isinstance(error, DuplicateSequenceNumberError):
+                        ends[partition] = self._has_written(partition, of_it.popleft(), answer.base_offset)
+                        del batches[partition]
+                    elif isinstance(error, _REFUSALS):
+                        raise RecordsRefused(f"the topic {partition.topic} does not take a record: {error}")
+                    else:
+                        failure = failure or error
+                if failure is not None:
+                    raise failure
+        return ends
+
+    def _has_written(self, partition: TopicPartition, body: Body, offset: int) -> int:
+        self._sequences[partition] = (self._sequences.get(partition, 0) + body.count) % 2**31
+        return offset + body.count
+
+    def _answers(
+        self, batches: Mapping[TopicPartition, bytearray], deadline_s: float
+    ) -> list[tuple[TopicPartition, Any]]:
+        """Sends the batches to who leads their partitions. Returns what is said of each. Raises KafkaError if
+        nobody answers."""
+        of_leader: defaultdict[int, dict[TopicPartition, bytearray]] = defaultdict(dict)
+        for partition, batch in batches.items():
+            of_leader[self._requests.leader(partition, deadline_s)][partition] = batch
+        sent = [self._requests.send(leader, self._writes(mine)) for leader, mine in of_leader.items()]
+        answers = [self._requests.answer_of(future, deadline_s) for future in sent]
+        return [
+            (TopicPartition(topic.name, of_it.index), of_it)
+            for answer in answers
+            for topic in answer.responses
+            for of_it in topic.partition_responses
+        ]
+
+    # --- requests
+
+    @property
+    def _signed(self) -> dict[str, Any]:
+        return {"transactional_id": self.transactional_id, **self._producer}
+
+    def _ask(self, request: Any, said: Callable[[Any], KafkaError | None] | None = None) -> Any:
+        """Asks the transaction's coordinator. `said`: the error in an answer, if it is not the usual one."""
+        return self._requests.ask_coordinator(_TRANSACTION, self.transactional_id, request, said or _error_in)
+
+    def _adds(self, partitions: Iterable[TopicPartition]) -> Any:
+        numbers: defaultdict[str, list[int]] = defaultdict(list)
+        for topic, number in partitions:
+            numbers[topic].append(number)
+        kind = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+        return AddPartitionsToTxnRequest(
+            **{f"v3_and_below_{name}": value for name, value in self._signed.items()},
+            v3_and_below_topics=[kind(name=topic, partitions=many) for topic, many in numbers.items()],
+            max_version=3,
+        )
+
+    def _writes(self, batches: Mapping[TopicPartition, bytearray]) -> Any:
+        of_topic = ProduceRequest.TopicProduceData
+        of_partition = of_topic.PartitionProduceData
+        data: defaultdict[str, list[Any]] = defaultdict(list)
+        for (topic, number), batch in batches.items():
+            data[topic].append(of_partition(index=number, records=batch))
+        return ProduceRequest(
+            transactional_id=self.transactional_id,
+            acks=-1,
+            timeout_ms=TRANSACTION_TIMEOUT_MS,
+            topic_data=[of_topic(name=topic, partition_data=many) for topic, many in data.items()],
+            min_version=3,
+            max_version=9,
+        )
 
     def store_position(self, group: str, partition: TopicPartition, end: int, note: str) -> None:
         """Stores a position of a consumer group of this cluster in the transaction. `commit` calls it as
         `written`. Raises KafkaError."""
-        offsets = {partition: OffsetAndMetadata(end, note, -1)}
-        result = self._producer._transaction_manager.send_offsets_to_transaction(offsets, group)
-        self._producer._sender.wakeup()
-        if not self._loop.until(lambda: result.is_done, monotonic() + TRANSACTION_TIMEOUT_MS / 1000):
-            raise KafkaTimeoutError(f"no answer about the position of {group}")
-        result.wait(0)  # raises what went wrong
-
-    def _await_written(self, sent: Iterable[Any]) -> None:
-        """Waits until everything is written, before the commit is asked for. kafka-python gives up what was
-        not written in time, and would commit the rest without it."""
-        deadline = monotonic() + TRANSACTION_TIMEOUT_MS / 1000
-        for future in sent:
-            self._loop.until(partial(_is_done, future), deadline)
-            try:
-                future.get(0.0)
-            except _REFUSALS as error:
-                topic = future._produce_future.topic_partition.topic
-                raise RecordsRefused(f"the topic {topic} does not take a record: {error}") from error
-        # kafka-python splits a batch that is too large for its topic, and the parts are not among the
-        # futures.
-        accumulator = self._producer._accumulator
-        while accumulator.has_incomplete:
-            parts = set(accumulator._incomplete.all())
-            if not self._loop.until(partial(_has_changed, accumulator._incomplete, parts), deadline):
-                raise KafkaTimeoutError("not all records were written")
-            for part in parts:
-                if part.produce_future.failed():
-                    raise part.produce_future.exception
+        self._ask(AddOffsetsToTxnRequest(**self._signed, group_id=group, max_version=3))
+        of_topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+        of_partition = of_topic.TxnOffsetCommitRequestPartition
+        position = of_partition(
+            partition_index=partition.partition,
+            committed_offset=end,
+            committed_leader_epoch=-1,
+            committed_metadata=note,
+        )
+        request = TxnOffsetCommitRequest(
+            **self._signed,
+            group_id=group,
+            generation_id=-1,
+            member_id="",
+            group_instance_id=None,
+            topics=[of_topic(name=partition.topic, partitions=[position])],
+            max_version=3,
+        )
+        self._requests.ask_coordinator(CoordinatorType.GROUP, group, request, _stored)
 
     def _explained(self, error: KafkaError) -> Exception:
         """Returns what a failure means to an owner: Fenced, RecordsRefused, or else Doubtful."""
-        # The broker may have told the reason for records that were sent before. kafka-python answers
-        # everything after that with an error that names no reason.
-        for reason in (error, self._producer._transaction_manager.last_error):
-            if isinstance(reason, ProducerFencedError | InvalidProducerEpochError):
-                return Fenced(f"{self.transactional_id}: {reason}")
-            if isinstance(reason, _REFUSALS):
-                return RecordsRefused(f"Kafka does not take a record: {reason}")
+        if isinstance(error, ProducerFencedError | InvalidProducerEpochError):
+            return Fenced(f"{self.transactional_id}: {error}")
+        if isinstance(error, _REFUSALS):
+            return RecordsRefused(f"Kafka does not take a record: {error}")
         return Doubtful(f"{self.transactional_id}: not answered ({error})")
 
-    def _end_transaction(self) -> None:
-        # commit_transaction() waits without a limit, so a broker that is gone would hold the owner for ever.
-        # These are its two steps, with the limit after which the broker aborts anyway.
-        result = self._producer._transaction_manager.begin_commit()
-        if not self._loop.until(lambda: result.is_done, monotonic() + TRANSACTION_TIMEOUT_MS / 1000):
-            raise Doubtful(f"{self.transactional_id}: no answer to a commit for {TRANSACTION_TIMEOUT_MS} ms")
-        result.wait(0)  # raises what went wrong
-
     def close(self) -> None:
-        """Closes the connections. An open transaction is left for the broker to abort."""
-        # The producer is not used again, so a close has nothing to lose. Its thread ends first: `close` waits
-        # for records that were not written, and would leave the thread running.
-        with suppress(Exception):
-            self._producer._sender.force_close()
-        self._loop.resume()
-        with suppress(Exception):
-            self._producer.close(timeout=0)
-        # A close with unwritten records raises before the producer notes that it is closed. Whichever thread
-        # collects it later would wait for the records once more, and fail.
-        self._producer._closed = True
+        """Closes the connections. A commit that is under way is in doubt. An open transaction is left for the
+        broker to abort."""
+        self._requests.stop()
+        with self._lock:
+            self._requests.close()
+
+
+def _error_in(answer: Any) -> KafkaError | None:
+    return error_of(answer.error_code)
+
+
+def _added(answer: Any) -> KafkaError | None:
+    """The error in the answer to AddPartitionsToTxn."""
+    return _first_error(
+        each.partition_error_code
+        for topic in answer.results_by_topic_v3_and_below
+        for each in topic.results_by_partition
+    )
+
+
+def _stored(answer: Any) -> KafkaError | None:
+    """The error in the answer to TxnOffsetCommit."""
+    return _first_error(each.error_code for topic in answer.topics for each in topic.partitions)
+
+
+def _first_error(codes: Iterable[int]) -> KafkaError | None:
+    """An error that is only the consequence of another one comes last."""
+    errors = [error for code in codes if (error := error_of(code))]
+    errors.sort(key=lambda error: isinstance(error, OperationNotAttemptedError))
+    return errors[0] if errors else None

@@ -19,12 +19,14 @@ from typing import Any
 from zlib import crc32
 
 from kafka import KafkaProducer, TopicPartition
+from kafka.producer.future import FutureRecordMetadata
 from kafka.producer.producer_batch import ProducerBatch
+from kafka.record.memory_records import MemoryRecordsBuilder
 
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.kafka.incoming import records_in
-from pipeline_runtime.kafka.outgoing import OutgoingRecord, batch_of, columns_of, enqueue
-from pipeline_runtime.kafka.record_batches import bodies
+from pipeline_runtime.kafka.outgoing import OutgoingRecord, columns_of
+from pipeline_runtime.kafka.record_batches import Body, bodies
 from pipeline_runtime.kafka.whole_batches import read_whole_batches
 from tests.benchmarks.events import Event, up_front
 from tests.benchmarks.harness import plain_producer
@@ -60,8 +62,30 @@ class _Due:
             builder._first_timestamp += begin_ms  # that of each record is the distance from it
             builder._max_timestamp += begin_ms
             batch.created = monotonic()
-            enqueue(producer, batch)
+            _enqueue(producer, batch)
         producer._sender.wakeup()
+
+
+def _batch_of(producer: KafkaProducer, partition: TopicPartition, body: Body) -> ProducerBatch:
+    """A batch of records that are encoded already: a load that encodes while it sends would be late."""
+    compression = producer._accumulator.config["compression_attrs"]
+    batch = ProducerBatch(partition, MemoryRecordsBuilder(2, compression, producer.config["batch_size"]))
+    builder = batch.records._builder
+    builder._buffer += body.data
+    builder._num_records, builder._last_offset = body.count, body.count - 1
+    builder._first_timestamp, builder._max_timestamp = body.first_ms, body.newest_ms
+    batch.records._next_offset = body.count
+    batch._record_futures.append(
+        FutureRecordMetadata(batch.produce_future, 0, body.first_ms, None, -1, -1, -1)
+    )
+    return batch
+
+
+def _enqueue(producer: KafkaProducer, batch: ProducerBatch) -> None:
+    accumulator, partition = producer._accumulator, batch.topic_partition
+    with accumulator._tp_lock(partition):
+        accumulator._batches[partition].append(batch)
+        accumulator._incomplete.add(batch)
 
 
 def _steady(
@@ -78,7 +102,7 @@ def _steady(
         for topic in topics:
             columns = columns_of([OutgoingRecord(topic, *each) for each in encoded])
             for body in bodies(columns, producer.config["batch_size"]):
-                batches.append(batch_of(producer, TopicPartition(topic, 0), body))
+                batches.append(_batch_of(producer, TopicPartition(topic, 0), body))
         yield _Due(numbers[-1] / rate, len(events), batches)
 
 

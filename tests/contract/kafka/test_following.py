@@ -21,6 +21,7 @@ from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.state import ReplicaState
 from tests.contract.kafka.test_transactions import opened
+from tests.open_transactions import leave_open
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
@@ -42,8 +43,7 @@ def test_a_state_whose_commit_is_still_hidden_is_not_damaged(kafka: str, tmp_pat
     owner, other = opened(kafka, "hidden-owner"), opened(kafka, "hidden-other")
     owner.commit([OutgoingRecord(SPEC.journal, encode(Claim(ONE, "o", "a")))])
     owner.commit([commit(1, {"sink": "first"})])
-    other._producer.begin_transaction()
-    other._producer.send(SPEC.journal, encode(Claim(Epoch(2), "p", "b"))).get(PATIENCE_S)
+    leave_open(other, OutgoingRecord(SPEC.journal, encode(Claim(Epoch(2), "p", "b"))))
     owner.commit([commit(2, {"sink": "second"})])
 
     state = ReplicaState()
@@ -102,9 +102,7 @@ def test_where_a_group_stands_and_what_it_has_not_read_count_what_is_still_hidde
     assert has_unread(settings, stream, 0)
     assert not has_unread(settings, stream, 1), "what is left is the marker of its transaction"
 
-    other._producer.begin_transaction()
-    for topic in (journal, stream):
-        other._producer.send(topic, b"never committed").get(PATIENCE_S)
+    leave_open(other, *(OutgoingRecord(topic, b"never committed") for topic in (journal, stream)))
     record = Commit(ONE, Boundary(Seq(1), {f"{stream}-0": 1}, 0))
     owner.commit([OutgoingRecord(journal, encode(record))])
     reads: list[str] = []

@@ -20,7 +20,7 @@ from pipeline_runtime.batch.portions import PortionReader, read_ahead
 from pipeline_runtime.kafka import incoming
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
 from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, Rows, compressed, encoded
-from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, open_producer
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader, RangeGone
 from pipeline_runtime.kafka.peek import peek, read_span
@@ -48,7 +48,7 @@ def topic(kafka: str) -> str:
     ensure_topics(KafkaSettings(kafka), [Topic(name)])
     owner = Transactions(KafkaSettings(kafka), f"{name}-id")
     owner.initialise()
-    aborting = open_producer(KafkaSettings(kafka), f"{name}-aborting")
+    aborting = KafkaProducer(bootstrap_servers=kafka, transactional_id=f"{name}-aborting")
     aborting.init_transactions()
     for size, count in ((10, 3_000), (3_000, 40), (300_000, 3), (100, 4_000)):
         owner.commit(

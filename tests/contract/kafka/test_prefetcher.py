@@ -28,6 +28,7 @@ from pipeline_runtime.kafka.transactions import OutgoingRecord, OutgoingRows, Tr
 from pipeline_runtime.model.ids import OWN_TOPICS
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.replica.input_offsets import InputOffsets
+from tests.open_transactions import leave_open
 from tests.ports import free_ports
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -288,8 +289,7 @@ def test_an_open_transaction_hides_what_was_committed_behind_it(setting: Setting
     setting.write(1)
     abandoned = Transactions(setting.settings, f"abandoned-{setting.topic}")
     abandoned.initialise()
-    abandoned._producer.begin_transaction()
-    abandoned._producer.send(setting.topic, value=b"open").get(PATIENCE_S)
+    leave_open(abandoned, OutgoingRecord(setting.topic, b"open"))
     setting.write(2)
     seen = setting.ends.ask()
     whole = setting.ends.ask(hidden=True)

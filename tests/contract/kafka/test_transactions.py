@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from time import time
 from typing import Any
 from uuid import uuid4
@@ -11,7 +12,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import NewTopic
 from kafka.partitioner import murmur2
 
-from pipeline_runtime.kafka import sender_loop, transactions as transactions_module
+from pipeline_runtime.kafka import transactions as transactions_module
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.kafka.outgoing import columns_of
@@ -26,6 +27,7 @@ from pipeline_runtime.kafka.transactions import (
     Transactions,
 )
 from pipeline_runtime.kafka.whole_batches import read_whole_batches
+from tests.open_transactions import leave_open
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
@@ -165,12 +167,10 @@ def test_of_a_fenced_owners_batch_nothing_is_readable(kafka: str) -> None:
 
 
 def test_what_is_not_written_in_time_is_not_committed_in_part(kafka: str) -> None:
-    """kafka-python gives up the records of a partition that takes none, and would commit the others."""
     gone, journal = users_topic(kafka, {}), new_topic(kafka, 1)
     transactions = opened(kafka, f"{journal}-id")
     transactions.keep_open([gone, journal])
-    # It gives up before anybody else does.
-    transactions._producer._accumulator.config["delivery_timeout_ms"] = 2000
+    transactions._requests._timeout_s = 2.0  # it gives up before the broker does
     delete_topic(kafka, gone)
     with pytest.raises(Doubtful):
         transactions.commit([OutgoingRecord(gone, b"output"), OutgoingRecord(journal, b"commit")])
@@ -197,18 +197,20 @@ def test_it_is_told_when_all_is_written_and_not_yet_committed(kafka: str) -> Non
     topic_end.close()
 
 
-def test_a_producer_in_doubt_ends_with_its_thread(kafka: str) -> None:
+def test_a_commit_that_waits_ends_when_its_transactions_are_closed(kafka: str) -> None:
     gone = users_topic(kafka, {})
     transactions = opened(kafka, f"{gone}-id")
     transactions.keep_open([gone])
     delete_topic(kafka, gone)
-    transactions._producer.send(gone, b"cannot be written")
-    transactions.close()
-    # When it is collected, it neither waits for that nor fails.
-    assert transactions._producer._closed
-    sender = transactions._producer._sender
-    sender.join(PATIENCE_S)
-    assert not sender.is_alive()
+    with ThreadPoolExecutor(1) as pool:
+        commit = pool.submit(transactions.commit, [OutgoingRecord(gone, b"cannot be written")])
+        wait_until(transactions._lock.locked, "the commit to be tried")
+        transactions.close()
+        assert isinstance(commit.exception(PATIENCE_S), Doubtful)
+    sent = transactions.requests
+    with pytest.raises(Doubtful):
+        transactions.commit([OutgoingRecord(gone, b"after the end")])
+    assert transactions.requests == sent
 
 
 def test_rows_of_the_future_are_taken_by_own_topics_and_refused_for_good_by_others(kafka: str) -> None:
@@ -226,8 +228,7 @@ def test_a_new_owner_that_has_nothing_to_commit_is_not_fenced_by_the_broker(kafk
     topic, neighbours = new_topic(kafka, 1), new_topic(kafka, 1)
     quiet, forgotten = opened(kafka, f"{topic}-id"), opened(kafka, f"{neighbours}-id")
     quiet.keep_open([topic])
-    forgotten._producer.begin_transaction()
-    forgotten._producer.send(neighbours, b"never committed").get(PATIENCE_S)
+    leave_open(forgotten, OutgoingRecord(neighbours, b"never committed"))
     ends = TopicEnd(KafkaSettings(kafka), neighbours)
     quiet.close_unused(0)
     # A reader gets past it when the broker has ended it: that was begun after the other one.
@@ -246,7 +247,6 @@ def test_far_from_the_broker_a_commit_waits_for_two_answers(
     topic, other = new_topic(kafka, 1), new_topic(kafka, 1)
     transactions = opened(kafka, f"{topic}-id")
     transactions.warm([topic, other])
-    manager = transactions._producer._transaction_manager
 
     def requests_of(*records: OutgoingRecord, again: bool = True) -> int:
         before = transactions.requests
@@ -257,12 +257,10 @@ def test_far_from_the_broker_a_commit_waits_for_two_answers(
     assert requests_of(to_first) == 3, "it is near"
     monkeypatch.setattr(transactions_module, "FAR_MS", 0.0)
     assert requests_of(to_first) >= 3
-    wait_until(lambda: manager.is_partition_added(TopicPartition(topic, 0)), "the next one to be open")
     ends = TopicEnd(KafkaSettings(kafka), topic)
     assert ends.ask() == ends.ask(hidden=True), "it hides nothing"
     assert requests_of(to_first, again=False) == 2
     assert requests_of(to_first) >= 3
-    wait_until(lambda: manager.is_partition_added(TopicPartition(topic, 0)), "the next one to be open")
     assert requests_of(to_other, again=False) == 3, "not what was expected: it is told then"
     assert len(read(kafka, topic, 1)[0]) == 4
     assert len(read(kafka, other, 1)[0]) == 1
@@ -272,7 +270,7 @@ def test_far_from_the_broker_a_commit_waits_for_two_answers(
 
 def test_so_many_rows_as_are_read_whole_are_one_request(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
     transactions, topic = opened(kafka, f"tx-{uuid4().hex[:8]}"), new_topic(kafka, 1)
-    client = transactions._producer._sender._client
+    client = transactions._requests._client
     send, sent = client.send, []
 
     def noted(node: Any, request: Any, **options: Any) -> Any:
@@ -324,26 +322,3 @@ def test_what_is_written_is_compressed(kafka: str) -> None:
     wait_until(lambda: batches.extend(consumer.poll(200).get(partition, ())) or batches, "a batch")
     consumer.close()
     assert sum(each.value.batch.size_in_bytes for each in batches) < sum(map(len, rows)) / 3
-
-
-def test_nothing_waits_until_the_producers_own_thread_looks_by_itself(
-    kafka: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If that thread never looked, each of these would wait for ever."""
-    monkeypatch.setattr(sender_loop, "_TICK_S", 3_600.0)
-    monkeypatch.setattr(transactions_module, "FAR_MS", 0.0)
-    topic, other = new_topic(kafka, 1), new_topic(kafka, 1)
-    large = [OutgoingRecord(topic, b"%d" % number + bytes(2_000)) for number in range(2_000)]
-    owner = opened(kafka, f"{topic}-id")
-    for records in ([OutgoingRecord(topic, b"one")], large, [OutgoingRecord(other, b"not known yet")]):
-        owner.commit(records, again=True)
-        owner.expect_another()
-    owner.warm([topic, other])
-    owner.keep_open([topic, other])
-    owner.commit(large)
-    claimant = opened(kafka, f"{topic}-id")
-    with pytest.raises(Fenced):
-        owner.commit([OutgoingRecord(topic, b"late")])
-    claimant.commit([OutgoingRecord(topic, b"its own")])
-    owner.close()
-    claimant.close()

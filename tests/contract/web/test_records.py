@@ -13,10 +13,11 @@ from urllib.parse import urlencode
 
 import pytest
 from asgiref.sync import async_to_sync
+from kafka import KafkaProducer
 
 from pipeline_runtime.journal.records import Boundary, Commit, encode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
-from pipeline_runtime.kafka.clients import KafkaSettings, open_producer
+from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.letters import open_letters
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
@@ -323,7 +324,7 @@ def test_a_peek_counts_records_and_not_the_markers_of_transactions(
     transactions.initialise()
     transactions.commit([OutgoingRecord(stream, b"%d" % n, None, 1000 + n) for n in range(5)])
     transactions.close()
-    aborting = open_producer(records, f"void.{deployment.pk}")
+    aborting = KafkaProducer(bootstrap_servers=records.bootstrap, transactional_id=f"void.{deployment.pk}")
     aborting.init_transactions()
     for _ in range(40):  # what was never committed takes offsets as well
         aborting.begin_transaction()

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 from kafka import TopicPartition
-from kafka.producer.producer_batch import ProducerBatch
+from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, ROWS_MAX, RecordByRecord, Rows, encoded
 from pipeline_runtime.kafka.incoming import Polled, Records
 from pipeline_runtime.kafka.narrow import packed, unpacked
-from pipeline_runtime.kafka.outgoing import fill
+from pipeline_runtime.kafka.outgoing import record_batch
 from pipeline_runtime.kafka.record_batches import Body, bodies
 from pipeline_runtime.kafka.whole_batches import WholeBatches
 from tests.chosen import examples
@@ -144,13 +144,17 @@ def json_log_of(several: list[Rows], zstd: int = 4) -> bytes:
     return _log_of((body for one in several for body in bodies(one.as_json(), 1 << 20)), zstd)
 
 
+def written_as(body: Body, zstd: int) -> bytearray:
+    """The batch as it is sent. `zstd`: 0 if it is not compressed."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(DefaultRecordBatchBuilder, "CODEC_ZSTD", zstd)
+        return record_batch(body, 7, 3, 11)
+
+
 def _log_of(made: Iterable[Body], zstd: int) -> bytes:
     log, offset = b"", 0
     for body in made:
-        batch = ProducerBatch(OWN, MemoryRecordsBuilder(2, zstd, 1 << 20))
-        fill(batch, body)
-        batch.records.close()
-        written = bytearray(batch.records.buffer())
+        written = written_as(body, zstd)
         written[:8] = offset.to_bytes(8, "big")
         log, offset = log + bytes(written), offset + body.count
     return log
@@ -235,20 +239,9 @@ def test_a_batch_that_is_not_as_it_says_is_read_as_records() -> None:
     for damage in (40, 400, 2_000):
         data = bytearray(body.data)
         data[damage : damage + 8] = b"\xff" * 8
-        filled = ProducerBatch(OWN, MemoryRecordsBuilder(2, 0, 1 << 20))
-        fill(filled, replace(body, data=memoryview(bytes(data))))
-        filled.records.close()
-        found = in_columns(bytes(filled.records.buffer()), 0, 300)
+        damaged = written_as(replace(body, data=memoryview(bytes(data))), zstd=0)
+        found = in_columns(bytes(damaged), 0, 300)
         assert sum(len(each) for each in found) == 300
-
-
-def test_no_record_is_put_behind_rows() -> None:
-    """The producer puts a single record, such as a stream's end, into the last batch that has room."""
-    [body] = encoded(rows(300), 1 << 18)
-    batch = ProducerBatch(OWN, MemoryRecordsBuilder(2, 4, 1 << 20))
-    fill(batch, body)
-    assert batch.try_append(NOW_US // 1000, None, b"", []) is None
-    assert batch.record_count == 300
 
 
 def test_rows_that_become_small_are_in_few_batches() -> None:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from kafka import TopicPartition
-from kafka.producer.producer_batch import ProducerBatch
+from kafka.partitioner import murmur2
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from pipeline_runtime.kafka import outgoing
-from pipeline_runtime.kafka.outgoing import FEW, Outgoing, OutgoingRecord, OutgoingRows, columns_of, fill
+from pipeline_runtime.kafka.outgoing import (
+    FEW,
+    Outgoing,
+    OutgoingRecord,
+    OutgoingRows,
+    bodies_by_partition,
+    columns_of,
+    record_batch,
+)
 from pipeline_runtime.kafka.record_batches import Body, Columns, bodies, bodies_of_few
 from pipeline_runtime.kafka.transactions import END_HEADER
 from tests.chosen import examples
+from tests.unit.kafka.test_arrow_batches import written_as
 
+Row = tuple[Any, ...]
 Encode = Callable[[Columns, int], Iterator[Body]]
 BATCH_BYTES = 4096
 NOW_MS = 1_700_000_000_000
@@ -55,12 +63,7 @@ def closed(builder: MemoryRecordsBuilder) -> bytes:
 
 def at_once(run: list[OutgoingRecord], bytes_max: int, encode: Encode = bodies) -> list[tuple[int, bytes]]:
     """The number of records of each batch, and its bytes."""
-    made = []
-    for body in encode(columns_of(run), bytes_max):
-        batch = ProducerBatch(TopicPartition("t", 0), MemoryRecordsBuilder(2, 0, 2 * bytes_max))
-        fill(batch, body)
-        made.append((batch.record_count, closed(batch.records)))
-    return made
+    return [(body.count, bytes(written_as(body, zstd=0))) for body in encode(columns_of(run), bytes_max)]
 
 
 @pytest.mark.parametrize("encode", [bodies, bodies_of_few])
@@ -75,37 +78,27 @@ def test_the_bytes_are_kafka_pythons_own(encode: Encode, run: list[OutgoingRecor
     assert position == len(run)
 
 
-class Producer:
-    """Stands for a KafkaProducer, and keeps what it is given by partition. None is where it chooses."""
+class Written:
+    """What is written to each partition. None is where any may be chosen."""
 
     def __init__(self, partitions: int) -> None:
-        self.partitions = partitions
-        self.config = {"batch_size": BATCH_BYTES}
-        self.given: defaultdict[int | None, list[Any]] = defaultdict(list)
-        self._accumulator = SimpleNamespace(config={"compression_attrs": 0})
-        self._sender = SimpleNamespace(wakeup=lambda: None)
+        self._partitions = partitions
 
-    def partitions_for(self, _: str) -> set[int]:
-        return set(range(self.partitions))
+    def chosen(self, record: OutgoingRecord) -> int | None:
+        if record.partition is not None or self._partitions == 1:
+            return record.partition or 0
+        return None if record.key is None else (murmur2(record.key) & 0x7FFFFFFF) % self._partitions
 
-    def _partition(self, _topic: str, _partition: None, key: bytes, *_: Any) -> int:
-        assert key is not None
-        return sum(key) % self.partitions
-
-    def chosen(self, partition: int | None, key: bytes | None) -> int | None:
-        if partition is not None or self.partitions == 1:
-            return partition or 0
-        return None if key is None else self._partition("t", None, key)
-
-    def send(self, _topic: str, *, value: bytes, key: Any, partition: Any, **more: Any) -> None:
-        self.given[self.chosen(partition, key)].append(
-            (key, value, more["timestamp_ms"], more["headers"] or [])
-        )
-
-    def enqueue(self, batch: ProducerBatch) -> None:
-        for record in DefaultRecordBatch(closed(batch.records)):
-            row = (record.key, record.value, record.timestamp, record.headers)
-            self.given[batch.topic_partition.partition].append(row)
+    def rows(self, outgoing: list[Outgoing]) -> dict[int, list[Row]]:
+        found = bodies_by_partition(outgoing, lambda _: range(self._partitions))
+        return {
+            partition.partition: [
+                (record.key, record.value, record.timestamp, record.headers)
+                for body in made
+                for record in DefaultRecordBatch(record_batch(body, 7, 3, 11))
+            ]
+            for partition, made in found.items()
+        }
 
 
 many = st.lists(
@@ -114,7 +107,6 @@ many = st.lists(
         topic=st.just("t"),
         value=st.binary(max_size=4) | st.sampled_from([0, 1000, 1024, 1025, 5000]).map(bytes),
         key=st.none() | st.binary(max_size=2),
-        timestamp_ms=st.integers(-5, NOW_MS),
         partition=st.none() | st.just(0),
         headers=st.just(()) | st.just((END_HEADER,)),
     ),
@@ -127,11 +119,8 @@ many = st.lists(
 def test_each_partition_gets_its_records_in_their_order(
     sent: list[OutgoingRecord], partitions: int, few: int, as_columns: bool
 ) -> None:
-    producer: Any = Producer(partitions)
-    expected: defaultdict[int | None, list[Any]] = defaultdict(list)
-    for record in sent:
-        row = (record.key, record.value, record.timestamp_ms, list(record.headers))
-        expected[producer.chosen(record.partition, record.key)].append(row)
+    sent = [record._replace(timestamp_ms=number) for number, record in enumerate(sent)]
+    written = Written(partitions)
     given: list[Outgoing] = list(sent)
     if as_columns:
         runs = [(plain, list(run)) for plain, run in groupby(sent, lambda record: record.is_plain)]
@@ -140,9 +129,15 @@ def test_each_partition_gets_its_records_in_their_order(
         ]
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(outgoing, "FEW", few)
-        monkeypatch.setattr(outgoing, "enqueue", lambda producer, batch: producer.enqueue(batch))
-        outgoing.send_all(producer, given)
-    assert producer.given == expected
+        found = written.rows(given)
+    left = {partition: deque(rows) for partition, rows in found.items()}
+    for record in sent:
+        row = (record.key, record.value, record.timestamp_ms, list(record.headers))
+        chosen = written.chosen(record)
+        places = left if chosen is None else [chosen]
+        place = next(place for place in places if left[place] and left[place][0] == row)
+        left[place].popleft()
+    assert not any(left.values())
 
 
 def test_a_batch_takes_more_records_than_small_varints_reach() -> None:

@@ -12,7 +12,7 @@ class _Left(Exception):
 
 
 def leave_open(transactions: Transactions, *records: Outgoing) -> None:
-    """Writes records without committing them. A later commit of these transactions may commit them, too."""
+    """Writes records without committing them. These transactions cannot be used again."""
 
     def leave() -> None:
         raise _Left

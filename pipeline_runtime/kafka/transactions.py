@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
 
@@ -116,6 +116,7 @@ class Transactions:
         self._told: set[TopicPartition] = set()  # what the coordinator knows of the open transaction
         self._telling: tuple[set[TopicPartition], Any] | None = None  # what it was told, and has not answered
         self._opened_at_s = 0.0
+        self._is_spent = False  # what failed may have left records in the open transaction
         self._ends: dict[TopicPartition, int] = {}  # behind what the last commit has written
 
     @property
@@ -142,10 +143,8 @@ class Transactions:
             producer_epoch=-1,
             max_version=4,
         )
-        try:
+        with self._using():
             answer = self._ask(request)
-        except KafkaError as error:
-            raise self._explained(error) from error
         self._producer = {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
 
     def warm(self, topics: Collection[str]) -> None:
@@ -163,31 +162,24 @@ class Transactions:
         """Keeps a transaction open whose partitions the coordinator already knows, so that the next commit
         need not wait for that. Call it again before the transaction times out."""
         self.close_unused(0)
-        with self._lock:
-            try:
-                self._tell(
-                    {
-                        TopicPartition(topic, partition)
-                        for topic in topics
-                        for partition in self._requests.partitions(topic)
-                    }
-                )
-            except KafkaError as error:
-                raise self._explained(error) from error
+        with self._using():
+            self._tell(
+                {
+                    TopicPartition(topic, partition)
+                    for topic in topics
+                    for partition in self._requests.partitions(topic)
+                }
+            )
 
     def close_unused(self, older_than_s: float) -> None:
         """Ends the transaction that was opened ahead, if nothing was committed in it for so long. Otherwise
         the broker would end it and fence its owner."""
         if not self._is_unused(older_than_s):
             return  # does not wait for a commit in progress
-        with self._lock:
-            if not self._is_unused(older_than_s):
-                return
-            try:
+        with self._using():
+            if self._is_unused(older_than_s):
                 self._hear()
                 self._end_transaction()
-            except KafkaError as error:
-                raise self._explained(error) from error
 
     def _is_unused(self, older_than_s: float) -> bool:
         is_open = bool(self._told) or self._telling is not None
@@ -246,15 +238,12 @@ class Transactions:
         away is told so at once: the next commit then waits for two answers and not for three. Until something
         is written, the open transaction hides nothing from readers.
         """
-        with self._lock:
-            try:
-                bodies = bodies_by_partition(records, self._requests.partitions)
-                self._tell(set(bodies))
-                self._ends = self._write(bodies)
-                written()
-                self._end_transaction()
-            except KafkaError as error:
-                raise self._explained(error) from error
+        with self._using():
+            bodies = bodies_by_partition(records, self._requests.partitions)
+            self._tell(set(bodies))
+            self._ends = self._write(bodies)
+            written()
+            self._end_transaction()
             if again and self.is_far:
                 self._open_ahead()
 
@@ -394,6 +383,21 @@ class Transactions:
             max_version=3,
         )
         self._requests.ask_coordinator(CoordinatorType.GROUP, group, request, _stored)
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Inside, no other thread uses it. After an error nobody does any more: the next commit would commit
+        what the failed one has written."""
+        with self._lock:
+            if self._is_spent:
+                raise Doubtful(f"{self.transactional_id}: it has failed before, and is not used again")
+            try:
+                yield
+            except BaseException as error:
+                self._is_spent = True
+                if isinstance(error, KafkaError):
+                    raise self._explained(error) from error
+                raise
 
     def _explained(self, error: KafkaError) -> Exception:
         """Returns what a failure means to an owner: Fenced, RecordsRefused, or else Doubtful."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from os import urandom
+from socket import SHUT_RDWR
 from time import time
 from typing import Any
 from uuid import uuid4
@@ -195,6 +197,76 @@ def test_it_is_told_when_all_is_written_and_not_yet_committed(kafka: str) -> Non
     assert ends == [2, 0]
     wait_until(lambda: topic_end.ask() == 3, "the commit to be seen")
     topic_end.close()
+
+
+def test_what_a_failed_commit_has_written_is_never_committed(kafka: str) -> None:
+    own, other = new_topic(kafka, 1), users_topic(kafka, {"max.message.bytes": "1000"})
+    transactions = opened(kafka, f"{own}-id")
+    with pytest.raises(RecordsRefused, match=other):
+        transactions.commit([OutgoingRecord(own, b"written"), OutgoingRecord(other, urandom(2_000))])
+    with pytest.raises(Doubtful):
+        transactions.commit([OutgoingRecord(own, b"behind it")])
+    transactions.close()
+    successor = opened(kafka, f"{own}-id")
+    successor.commit([OutgoingRecord(own, b"next")])
+    successor.close()
+    assert [record.value for record in read(kafka, own, 1)[0]] == [b"next"]
+
+
+def test_a_batch_that_is_too_large_for_its_topic_is_cut(kafka: str) -> None:
+    topic = users_topic(kafka, {"max.message.bytes": "3000"})
+    values = [urandom(500) for _ in range(40)]
+    transactions = opened(kafka, f"{topic}-id")
+    for _ in range(2):
+        transactions.commit([OutgoingRecord(topic, value, b"k", 7) for value in values])
+    transactions.close()
+    found = read(kafka, topic, 1)[0]
+    assert [(each.key, each.value, each.timestamp) for each in found] == [(b"k", v, 7) for v in values * 2]
+
+
+class Losing:
+    """Loses the connections of some transactions."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._requests = transactions._requests
+        self._answer_of = self._requests.answer_of
+        self._left = -1
+        self._requests.answer_of = self._answer  # type: ignore[method-assign]
+
+    def now(self) -> None:
+        for connection in list(self._requests._client._manager._conns.values()):
+            connection.transport._sock.shutdown(SHUT_RDWR)
+
+    def before_answer(self, number: int) -> None:
+        """Once, after the broker has got the request, and before its answer is read. `number`: from 0."""
+        self._left = number
+
+    def _answer(self, future: Any, deadline_s: float) -> Any:
+        if self._left == 0:
+            self._requests.flush()
+            self.now()
+        self._left -= 1
+        return self._answer_of(future, deadline_s)
+
+
+@pytest.mark.parametrize("moment", ["between two commits", "before an answer", "before the end"])
+def test_a_connection_that_is_lost_loses_and_repeats_nothing(kafka: str, moment: str) -> None:
+    topics = [new_topic(kafka, 1) for _ in range(2)]
+    transactions = opened(kafka, f"{topics[0]}-id")
+    losing = Losing(transactions)
+    transactions.commit([OutgoingRecord(topic, b"0") for topic in topics])
+    for number in range(3):
+        if moment == "between two commits":
+            losing.now()
+        elif moment == "before an answer":  # to what partitions there are, to the records, to the end
+            losing.before_answer(number)
+        written = losing.now if moment == "before the end" else (lambda: None)
+        transactions.commit(
+            [OutgoingRecord(topic, b"%d" % (number + 1)) for topic in topics], written=written
+        )
+    transactions.close()
+    for topic in topics:
+        assert [record.value for record in read(kafka, topic, 1)[0]] == [b"0", b"1", b"2", b"3"]
 
 
 def test_a_commit_that_waits_ends_when_its_transactions_are_closed(kafka: str) -> None:

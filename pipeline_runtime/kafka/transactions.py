@@ -126,7 +126,7 @@ class Transactions:
 
     @property
     def round_trip_ms(self) -> float:
-        """Of the fastest request; 0 until one was answered."""
+        """The time of the fastest request; 0 until one was answered."""
         return self._requests.round_trip_ms
 
     @property

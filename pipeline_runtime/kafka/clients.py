@@ -84,6 +84,9 @@ def _opened(kind: Callable[..., Any], options: dict[str, Any]) -> Any:
     def start(**config: Any) -> KafkaNetClient:
         client = KafkaNetClient(**config)
         started.append(client)
+        # A topic that was deleted must not come back because somebody reads it or looks for it. kafka-python
+        # does not pass on its clients' option for that.
+        client.cluster.config["allow_auto_create_topics"] = False
         _pause_between_connections(client)
         return client
 
@@ -161,7 +164,6 @@ def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:
     settings = {
         **kafka.client_options(),
         "enable_auto_commit": False,
-        "allow_auto_create_topics": False,  # a topic that was deleted must not come back because it is read
         "isolation_level": "read_committed",
         "check_crcs": False,
         "metrics_enabled": False,
@@ -213,7 +215,6 @@ def open_plain_producer(kafka: KafkaSettings, timeout_s: float) -> KafkaProducer
         "delivery_timeout_ms": timeout_ms,
         "request_timeout_ms": timeout_ms,
         "metrics_enabled": False,
-        "allow_auto_create_topics": False,
     }
     producer: KafkaProducer = _opened(KafkaProducer, settings)
     producer._metadata.config["retry_backoff_ms"] = METADATA_BACKOFF_MS

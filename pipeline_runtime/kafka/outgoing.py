@@ -89,7 +89,8 @@ def bodies_by_partition(
             else:
                 parts = [_of_one(record, partitions) for record in records]
             for partition, made in parts:
-                found[TopicPartition(topic, partition)] += made
+                if made:
+                    found[TopicPartition(topic, partition)] += made
     return found
 
 

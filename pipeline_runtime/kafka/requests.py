@@ -10,21 +10,22 @@ This uses internals of kafka-python. tests/contract/kafka runs them against a br
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 from kafka import TopicPartition
 from kafka.errors import (
+    ConcurrentTransactionsError,
     CoordinatorNotAvailableError,
     InvalidMetadataError,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
-    NodeNotReadyError,
     NoError,
     NotCoordinatorError,
+    RequestTimedOutError,
     RetriableError,
     UnknownBrokerIdError,
     for_code,
@@ -33,11 +34,16 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from pipeline_runtime.kafka.clients import KafkaSettings, open_client
 
+_COORDINATOR_MOVED = (
+    KafkaConnectionError,
+    NotCoordinatorError,
+    CoordinatorNotAvailableError,
+    RequestTimedOutError,
+)
 _AGAIN_S = 0.001
-"""The pause before a broker is asked again. With it, a commit waits some 3 ms for a transaction that ends."""
-_SLOW = InvalidMetadataError, NodeNotReadyError, KafkaTimeoutError
-_RECONNECT_S = 0.01
-"""The pause where a broker was away, or the cluster has to find out something first."""
+"""The pause before a request is sent again while the last transaction ends: a commit then waits some 3 ms."""
+_PAUSE_S, _PAUSE_S_MAX = 0.01, 0.1
+"""The pause before any other request is sent again. It doubles each time."""
 
 
 class Stopped(KafkaError):
@@ -45,25 +51,30 @@ class Stopped(KafkaError):
 
 
 class Requests:
-    """For one thread at a time. `timeout_s`: how long a request is tried again."""
+    """For one thread at a time. `begin` says how long all that follows may take together."""
 
     def __init__(self, kafka: KafkaSettings, timeout_s: float) -> None:
-        """Connects. Raises KafkaError."""
-        self._timeout_s = timeout_s
+        """Connects. `timeout_s`: how long that may take, and what `begin` allows. Raises KafkaError."""
+        self.timeout_s = timeout_s
         self._client = open_client(kafka, timeout_s)
         self._net = self._client._net
         self._cluster = self._client.cluster
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
+        self._leaders_moved = False
         self._is_stopped = False
+        self._deadline_s = 0.0
         self.sent = 0
         self.round_trip_ms = 0.0  # of the fastest request; 0 until one was answered
+
+    def begin(self) -> None:
+        """Gives what follows so much time."""
+        self._deadline_s = monotonic() + self.timeout_s
 
     # --- one request
 
     def send(self, node: int, request: Any) -> Any:
         """Sends a request, and returns a future of its answer. Only `answer_of` receives."""
-        if self._is_stopped:
-            raise Stopped("it was closed")
+        self._raise_if_stopped()
         self.sent += 1
         sent_at_s = monotonic()
         try:
@@ -81,12 +92,11 @@ class Requests:
         """Hands what was sent to the kernel, without waiting for an answer."""
         self._net.poll(timeout_ms=0)
 
-    def answer_of(self, future: Any, deadline_s: float) -> Any:
-        """Waits for the answer, at most until the deadline (monotonic). Raises KafkaError."""
+    def answer_of(self, future: Any) -> Any:
+        """Waits for the answer. Raises KafkaError."""
         while not future.is_done:
-            left_s = deadline_s - monotonic()
-            if self._is_stopped:
-                raise Stopped("it was closed")
+            self._raise_if_stopped()
+            left_s = self._deadline_s - monotonic()
             if left_s <= 0:
                 raise KafkaTimeoutError("a broker did not answer in time")
             self._net.poll(timeout_ms=left_s * 1000)
@@ -97,41 +107,51 @@ class Requests:
     # --- until it is answered
 
     def tries(self) -> Iterator[Try]:
-        """Yields one try after another, each behind a pause, until one has not failed. At the deadline raises
-        what has failed last."""
-        deadline_s = monotonic() + self._timeout_s
+        """Yields one try after another, each behind a pause, until one has not failed. When the time is over,
+        raises what has failed last."""
+        pause_s = _PAUSE_S
         while True:
-            one = Try(self, deadline_s)
+            one = Try(self)
             yield one
             if one.failure is None:
                 return
-            if monotonic() > deadline_s:
+            if monotonic() > self._deadline_s:
                 raise one.failure
-            sleep(
-                _RECONNECT_S
-                if isinstance(one.failure, KafkaConnectionError | NodeNotReadyError)
-                else _AGAIN_S
-            )
+            if isinstance(one.failure, ConcurrentTransactionsError):
+                self._pause(_AGAIN_S)
+            else:
+                self._pause(pause_s)
+                pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
-    def ask_coordinator(self, kind: CoordinatorType, key: str, request: Any, error_of: Any) -> Any:
-        """Returns the coordinator's answer. `error_of` an answer is the error that it says. Raises
-        KafkaError."""
+    def _pause(self, seconds: float) -> None:
+        """A broker that asks for a pause, or a new connection, needs the loop to run meanwhile."""
+        until_s = monotonic() + seconds
+        while (left_s := until_s - monotonic()) > 0:
+            self._raise_if_stopped()
+            self._net.poll(timeout_ms=left_s * 1000)
+
+    def ask_coordinator(
+        self, kind: CoordinatorType, key: str, request: Any, error_in: Callable[[Any], KafkaError | None]
+    ) -> Any:
+        """Returns the coordinator's answer. `error_in`: the error that an answer says. Raises KafkaError."""
         for one in self.tries():
             with one:
-                node = self.coordinator(kind, key, one.deadline_s)
-                answer = self.answer_of(self.send(node, request), one.deadline_s)
-                if error := error_of(answer):
+                answer = self.answer_of(self.send(self._coordinator(kind, key), request))
+                if error := error_in(answer):
                     raise error
         return answer
 
-    def coordinator(self, kind: CoordinatorType, key: str, deadline_s: float) -> int:
-        """Returns the broker that coordinates this transactional id or group. Raises KafkaError."""
-        known = self._coordinators.get((kind, key))
+    def known_coordinator(self, kind: CoordinatorType, key: str) -> int | None:
+        """Returns the broker that coordinates this transactional id or group, if it was asked before."""
+        return self._coordinators.get((kind, key))
+
+    def _coordinator(self, kind: CoordinatorType, key: str) -> int:
+        known = self.known_coordinator(kind, key)
         if known is not None:
             return known
         request = FindCoordinatorRequest(key=key, key_type=kind.value, coordinator_keys=[key])
         node = self._client.least_loaded_node(bootstrap_fallback=True)
-        answer = self.answer_of(self.send(node, request), deadline_s)
+        answer = self.answer_of(self.send(node, request))
         found = answer.coordinators[0] if answer.coordinators else answer
         if error := error_of(found.error_code):
             raise error
@@ -142,10 +162,10 @@ class Requests:
 
     def forget(self, error: KafkaError) -> None:
         """What is known of the cluster may be wrong, as this error says."""
-        if isinstance(error, KafkaConnectionError | NotCoordinatorError | CoordinatorNotAvailableError):
+        if isinstance(error, _COORDINATOR_MOVED):
             self._coordinators.clear()
         if isinstance(error, InvalidMetadataError):
-            self._cluster.request_update()
+            self._leaders_moved = True
 
     # --- what is known of the cluster
 
@@ -153,30 +173,43 @@ class Requests:
         """Returns the numbers of a topic's partitions. Raises KafkaError."""
         for one in self.tries():
             with one:
-                known = self._cluster.partitions_for_topic(topic)
-                if not known:
-                    self._cluster.add_topic(topic)
-                    self._refresh(one.deadline_s)
-                    known = self._cluster.partitions_for_topic(topic)
+                known = self.find_partitions(topic)
                 if not known:
                     raise KafkaTimeoutError(f"the cluster does not know the topic {topic}")
-        return sorted(known)
+        return known
 
-    def leader(self, partition: TopicPartition, deadline_s: float) -> int:
+    def find_partitions(self, topic: str) -> list[int]:
+        """Returns the same, or an empty list if the cluster does not know the topic now."""
+        known = self._cluster.partitions_for_topic(topic)
+        if not known:
+            self._refresh(topic)
+            known = self._cluster.partitions_for_topic(topic)
+        if not known:
+            # Otherwise kafka-python would look for it all the time.
+            self._cluster._topics.discard(topic)
+        return sorted(known or ())
+
+    def leader(self, partition: TopicPartition) -> int:
         """Returns the broker that leads a partition. Raises KafkaError."""
-        known = self._cluster.leader_for_partition(partition)
-        if known is None or known < 0 or self._cluster._need_update:
-            self._cluster.add_topic(partition.topic)
-            self._refresh(deadline_s)
+        known = None if self._leaders_moved else self._cluster.leader_for_partition(partition)
+        if known is None or known < 0:
+            self._refresh(partition.topic)
+            self._leaders_moved = False
             known = self._cluster.leader_for_partition(partition)
         if known is None or known < 0:
             raise KafkaTimeoutError(f"nobody leads partition {partition.partition} of {partition.topic}")
         return int(known)
 
-    def _refresh(self, deadline_s: float) -> None:
-        self.answer_of(self._net.call_soon_with_future(self._cluster.refresh_metadata), deadline_s)
+    def _refresh(self, topic: str) -> None:
+        self._raise_if_stopped()
+        self._cluster.add_topic(topic)
+        self.answer_of(self._net.call_soon_with_future(self._cluster.refresh_metadata))
 
     # --- the end
+
+    def _raise_if_stopped(self) -> None:
+        if self._is_stopped:
+            raise Stopped("it was closed")
 
     def stop(self) -> None:
         """Ends what another thread waits for. It raises Stopped, and nothing more is sent."""
@@ -192,9 +225,8 @@ class Requests:
 class Try:
     """Keeps an error after which trying again may help. Lets all other errors pass."""
 
-    def __init__(self, requests: Requests, deadline_s: float) -> None:
+    def __init__(self, requests: Requests) -> None:
         self._requests = requests
-        self.deadline_s = deadline_s
         self.failure: KafkaError | None = None
 
     def __enter__(self) -> Try:

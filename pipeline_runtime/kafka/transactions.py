@@ -13,13 +13,12 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from kafka import TopicPartition
 from kafka.errors import (
     AuthorizationError,
-    DuplicateSequenceNumberError,
     InvalidProducerEpochError,
     InvalidRecordError,
     InvalidTimestampError,
@@ -30,6 +29,7 @@ from kafka.errors import (
     PolicyViolationError,
     ProducerFencedError,
     RecordListTooLargeError,
+    RetriableError,
 )
 from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer import (
@@ -96,7 +96,9 @@ _REFUSALS = (
     PolicyViolationError,
     AuthorizationError,
 )
+_TOO_LARGE = MessageSizeTooLargeError, RecordListTooLargeError
 _TIMEOUT_S = TRANSACTION_TIMEOUT_MS / 1000
+_LOOK_S = 0.05
 _TRANSACTION = CoordinatorType.TRANSACTION
 
 
@@ -115,8 +117,10 @@ class Transactions:
         self._sequences: dict[TopicPartition, int] = {}  # the number of each partition's next record
         self._told: set[TopicPartition] = set()  # what the coordinator knows of the open transaction
         self._telling: tuple[set[TopicPartition], Any] | None = None  # what it was told, and has not answered
+        self._is_begun = False  # the coordinator knows of an open transaction
+        self._is_ahead = False  # and it was opened before there was anything to write
         self._opened_at_s = 0.0
-        self._is_spent = False  # what failed may have left records in the open transaction
+        self._failure: Exception | None = None  # what has failed may have left records in a transaction
         self._ends: dict[TopicPartition, int] = {}  # behind what the last commit has written
 
     @property
@@ -145,16 +149,27 @@ class Transactions:
         )
         with self._using():
             answer = self._ask(request)
-        self._producer = {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
+            self._producer = {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
+            self._sequences, self._told, self._telling, self._is_begun = {}, set(), None, False
 
     def warm(self, topics: Collection[str]) -> None:
         """Fetches the metadata that the first transaction would otherwise have to wait for."""
+        deadline_s = monotonic() + _TIMEOUT_S
         for topic in topics:
-            try:
-                with self._lock:
-                    self._requests.partitions(topic)
-            except KafkaError as error:
-                raise Doubtful(f"{self.transactional_id}: no metadata for {topic} ({error})") from error
+            while not self._finds(topic):
+                if monotonic() > deadline_s:
+                    raise Doubtful(f"{self.transactional_id}: no metadata for {topic}")
+                sleep(_LOOK_S)  # a commit goes on meanwhile
+
+    def _finds(self, topic: str) -> bool:
+        try:
+            with self._lock:
+                self._requests.begin()
+                return bool(self._requests.find_partitions(topic))
+        except RetriableError:
+            return False
+        except KafkaError as error:
+            raise Doubtful(f"{self.transactional_id}: no metadata for {topic} ({error})") from error
 
     # --- a transaction that is open before there is anything to write
 
@@ -170,6 +185,7 @@ class Transactions:
                     for partition in self._requests.partitions(topic)
                 }
             )
+            self._is_ahead = True
 
     def close_unused(self, older_than_s: float) -> None:
         """Ends the transaction that was opened ahead, if nothing was committed in it for so long. Otherwise
@@ -179,11 +195,12 @@ class Transactions:
         with self._using():
             if self._is_unused(older_than_s):
                 self._hear()
+                if not self._told:  # without an answer it may be open, or not
+                    self._tell(set(self._ends))
                 self._end_transaction()
 
     def _is_unused(self, older_than_s: float) -> bool:
-        is_open = bool(self._told) or self._telling is not None
-        return is_open and monotonic() - self._opened_at_s >= older_than_s
+        return self._is_ahead and monotonic() - self._opened_at_s >= older_than_s
 
     def expect_another(self) -> None:
         """The next commit comes soon, and most likely writes to the same partitions as the last one. The
@@ -197,13 +214,18 @@ class Transactions:
     def _open_ahead(self) -> None:
         """Tells the coordinator without waiting for it where the last commit has written to."""
         partitions = set(self._ends)
-        if not partitions or self._told or self._telling is not None:
+        node = self._requests.known_coordinator(_TRANSACTION, self.transactional_id)
+        if not partitions or node is None or self._is_begun or self._failure is not None:
             return
-        self._opened_at_s = monotonic()
-        with suppress(KafkaError):  # the next commit will report the error
-            node = self._requests.coordinator(_TRANSACTION, self.transactional_id, monotonic() + _TIMEOUT_S)
+        with suppress(Exception):  # the next commit will report it
             self._telling = partitions, self._requests.send(node, self._adds(partitions))
+            self._begun(ahead=True)
             self._requests.flush()
+
+    def _begun(self, *, ahead: bool = False) -> None:
+        if not self._is_begun:
+            self._opened_at_s = monotonic()
+        self._is_begun, self._is_ahead = True, ahead
 
     def _hear(self) -> None:
         """Waits for the coordinator's answer to what it was told without waiting."""
@@ -211,14 +233,13 @@ class Transactions:
         if telling is not None:
             partitions, future = telling
             with suppress(KafkaError):  # it is told once more
-                if _added(self._requests.answer_of(future, monotonic() + _TIMEOUT_S)) is None:
+                if _added(self._requests.answer_of(future)) is None:
                     self._told |= partitions
 
     def _tell(self, partitions: set[TopicPartition]) -> None:
         """Tells the coordinator where the transaction writes to, as far as it has not heard."""
         self._hear()
-        if not self._told:
-            self._opened_at_s = monotonic()
+        self._begun()
         if new := partitions - self._told:
             self._ask(self._adds(new), _added)
             self._told |= new
@@ -240,8 +261,10 @@ class Transactions:
         """
         with self._using():
             bodies = bodies_by_partition(records, self._requests.partitions)
-            self._tell(set(bodies))
+            if bodies:
+                self._tell(set(bodies))
             self._ends = self._write(bodies)
+            self._requests.begin()
             written()
             self._end_transaction()
             if again and self.is_far:
@@ -253,8 +276,9 @@ class Transactions:
         return max(end for partition, end in self._ends.items() if partition.topic == topic)
 
     def _end_transaction(self) -> None:
-        self._ask(EndTxnRequest(**self._signed, committed=True, max_version=3))
-        self._told = set()
+        if self._is_begun:
+            self._ask(EndTxnRequest(**self._signed, committed=True, max_version=3))
+        self._told, self._is_begun, self._is_ahead = set(), False, False
 
     def _write(self, bodies: Mapping[TopicPartition, list[Body]]) -> dict[TopicPartition, int]:
         """Writes the bodies of each partition in their order. Returns the offsets behind them."""
@@ -286,44 +310,49 @@ class Transactions:
         ends: dict[TopicPartition, int] = {}
         for one in self._requests.tries():
             with one:
-                failure: KafkaError | None = None
-                for partition, answer in self._answers(batches, one.deadline_s):
+                answers, failures = self._answers(batches)
+                for partition, answer in answers:
                     error = error_of(answer.error_code, answer.error_message)
                     of_it = left[partition]
-                    if isinstance(error, MessageSizeTooLargeError) and of_it[0].can_be_cut:
+                    if isinstance(error, _TOO_LARGE) and of_it[0].can_be_cut:
                         of_it.extendleft(reversed(halves(of_it.popleft())))
-                        del batches[partition]
-                    elif error is None or isinstance(error, DuplicateSequenceNumberError):
-                        ends[partition] = self._has_written(partition, of_it.popleft(), answer.base_offset)
                         del batches[partition]
                     elif isinstance(error, _REFUSALS):
                         raise RecordsRefused(f"the topic {partition.topic} does not take a record: {error}")
+                    elif error is not None:
+                        failures.append(error)
                     else:
-                        failure = failure or error
-                if failure is not None:
+                        count = of_it.popleft().count
+                        self._sequences[partition] = (self._sequences.get(partition, 0) + count) % 2**31
+                        ends[partition] = answer.base_offset + count
+                        del batches[partition]
+                if (failure := _worst(failures)) is not None:
                     raise failure
         return ends
 
-    def _has_written(self, partition: TopicPartition, body: Body, offset: int) -> int:
-        self._sequences[partition] = (self._sequences.get(partition, 0) + body.count) % 2**31
-        return offset + body.count
-
     def _answers(
-        self, batches: Mapping[TopicPartition, bytearray], deadline_s: float
-    ) -> list[tuple[TopicPartition, Any]]:
-        """Sends the batches to who leads their partitions. Returns what is said of each. Raises KafkaError if
-        nobody answers."""
+        self, batches: Mapping[TopicPartition, bytearray]
+    ) -> tuple[list[tuple[TopicPartition, Any]], list[KafkaError]]:
+        """Sends the batches to who leads their partitions. Returns what is said of each, and the errors of
+        those who did not answer."""
         of_leader: defaultdict[int, dict[TopicPartition, bytearray]] = defaultdict(dict)
         for partition, batch in batches.items():
-            of_leader[self._requests.leader(partition, deadline_s)][partition] = batch
+            of_leader[self._requests.leader(partition)][partition] = batch
         sent = [self._requests.send(leader, self._writes(mine)) for leader, mine in of_leader.items()]
-        answers = [self._requests.answer_of(future, deadline_s) for future in sent]
-        return [
-            (TopicPartition(topic.name, of_it.index), of_it)
-            for answer in answers
-            for topic in answer.responses
-            for of_it in topic.partition_responses
-        ]
+        answers: list[tuple[TopicPartition, Any]] = []
+        failures: list[KafkaError] = []
+        for future in sent:
+            try:
+                answer = self._requests.answer_of(future)
+            except KafkaError as error:
+                failures.append(error)
+                continue
+            answers += [
+                (TopicPartition(topic.name, each.index), each)
+                for topic in answer.responses
+                for each in topic.partition_responses
+            ]
+        return answers, failures
 
     # --- requests
 
@@ -364,6 +393,7 @@ class Transactions:
     def store_position(self, group: str, partition: TopicPartition, end: int, note: str) -> None:
         """Stores a position of a consumer group of this cluster in the transaction. `commit` calls it as
         `written`. Raises KafkaError."""
+        self._begun()
         self._ask(AddOffsetsToTxnRequest(**self._signed, group_id=group, max_version=3))
         of_topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
         of_partition = of_topic.TxnOffsetCommitRequestPartition
@@ -389,14 +419,18 @@ class Transactions:
         """Inside, no other thread uses it. After an error nobody does any more: the next commit would commit
         what the failed one has written."""
         with self._lock:
-            if self._is_spent:
-                raise Doubtful(f"{self.transactional_id}: it has failed before, and is not used again")
+            if self._failure is not None:
+                raise self._failure
+            self._requests.begin()
             try:
                 yield
+            except KafkaError as error:
+                self._failure = self._explained(error)
+                raise self._failure from error
             except BaseException as error:
-                self._is_spent = True
-                if isinstance(error, KafkaError):
-                    raise self._explained(error) from error
+                self._failure = (
+                    error if isinstance(error, RecordsRefused) else Doubtful(f"it failed: {error!r}")
+                )
                 raise
 
     def _explained(self, error: KafkaError) -> Exception:
@@ -421,8 +455,8 @@ def _error_in(answer: Any) -> KafkaError | None:
 
 def _added(answer: Any) -> KafkaError | None:
     """The error in the answer to AddPartitionsToTxn."""
-    return _first_error(
-        each.partition_error_code
+    return _worst(
+        error_of(each.partition_error_code, topic.name)
         for topic in answer.results_by_topic_v3_and_below
         for each in topic.results_by_partition
     )
@@ -430,11 +464,14 @@ def _added(answer: Any) -> KafkaError | None:
 
 def _stored(answer: Any) -> KafkaError | None:
     """The error in the answer to TxnOffsetCommit."""
-    return _first_error(each.error_code for topic in answer.topics for each in topic.partitions)
+    return _worst(error_of(each.error_code) for topic in answer.topics for each in topic.partitions)
 
 
-def _first_error(codes: Iterable[int]) -> KafkaError | None:
-    """An error that is only the consequence of another one comes last."""
-    errors = [error for code in codes if (error := error_of(code))]
-    errors.sort(key=lambda error: isinstance(error, OperationNotAttemptedError))
-    return errors[0] if errors else None
+def _worst(errors: Iterable[KafkaError | None]) -> KafkaError | None:
+    """An error that passes hides none that does not. One that is only the consequence of another comes
+    last."""
+    found = [error for error in errors if error is not None]
+    found.sort(
+        key=lambda each: (isinstance(each, OperationNotAttemptedError), isinstance(each, RetriableError))
+    )
+    return found[0] if found else None

@@ -172,7 +172,7 @@ def test_what_is_not_written_in_time_is_not_committed_in_part(kafka: str) -> Non
     gone, journal = users_topic(kafka, {}), new_topic(kafka, 1)
     transactions = opened(kafka, f"{journal}-id")
     transactions.keep_open([gone, journal])
-    transactions._requests._timeout_s = 2.0  # it gives up before the broker does
+    transactions._requests.timeout_s = 2.0  # it gives up before the broker does
     delete_topic(kafka, gone)
     with pytest.raises(Doubtful):
         transactions.commit([OutgoingRecord(gone, b"output"), OutgoingRecord(journal, b"commit")])
@@ -204,7 +204,7 @@ def test_what_a_failed_commit_has_written_is_never_committed(kafka: str) -> None
     transactions = opened(kafka, f"{own}-id")
     with pytest.raises(RecordsRefused, match=other):
         transactions.commit([OutgoingRecord(own, b"written"), OutgoingRecord(other, urandom(2_000))])
-    with pytest.raises(Doubtful):
+    with pytest.raises(RecordsRefused, match=other):
         transactions.commit([OutgoingRecord(own, b"behind it")])
     transactions.close()
     successor = opened(kafka, f"{own}-id")
@@ -241,12 +241,41 @@ class Losing:
         """Once, after the broker has got the request, and before its answer is read. `number`: from 0."""
         self._left = number
 
-    def _answer(self, future: Any, deadline_s: float) -> Any:
+    def _answer(self, future: Any) -> Any:
         if self._left == 0:
             self._requests.flush()
             self.now()
         self._left -= 1
-        return self._answer_of(future, deadline_s)
+        return self._answer_of(future)
+
+
+def test_a_topic_that_is_missing_holds_up_no_commit(kafka: str) -> None:
+    topic = new_topic(kafka, 1)
+    transactions = opened(kafka, f"{topic}-id")
+    with ThreadPoolExecutor(1) as pool:
+        warm = pool.submit(transactions.warm, [f"{topic}-missing"])
+        transactions.commit([OutgoingRecord(topic, b"meanwhile")])
+        assert not warm.done()
+        ensure_topics(KafkaSettings(kafka), [Topic(f"{topic}-missing")])
+        warm.result(PATIENCE_S)
+    transactions.close()
+    assert len(read(kafka, topic, 1)[0]) == 1
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_transaction_that_was_expected_and_did_not_come_is_ended(kafka: str, is_lost: bool) -> None:
+    topic = new_topic(kafka, 1)
+    transactions = opened(kafka, f"{topic}-id")
+    losing = Losing(transactions)
+    transactions.commit([OutgoingRecord(topic, b"first")])
+    transactions.expect_another()
+    if is_lost:
+        losing.now()
+    transactions.close_unused(0)
+    transactions.close_unused(0)
+    transactions.commit([OutgoingRecord(topic, b"second")])
+    transactions.close()
+    assert [record.value for record in read(kafka, topic, 1)[0]] == [b"first", b"second"]
 
 
 @pytest.mark.parametrize("moment", ["between two commits", "before an answer", "before the end"])

@@ -27,7 +27,9 @@ from pipeline_runtime.connectors.sparkplug import (
 WAIT_S = 10.0
 """How long a message waits for a birth that was asked for."""
 ASK_EVERY_S, ASK_EVERY_S_MAX = 2.0, 300.0
-"""How often an edge node is asked: at first, and after many births that did not say what is missing."""
+"""How often an edge node is asked: at first, and after its births were needed again and again."""
+CALM_S = 60.0
+"""After so long without a need of its births it is asked as often as at first."""
 WAITING_MAX = 50
 UNACKNOWLEDGED_MAX = 8
 """How many of those that wait may be unacknowledged: many brokers send no more than 10 before the first is,
@@ -56,9 +58,11 @@ class _Node:
 
     numbered: bool  # whether all of its messages are subscribed to, so that a missing number is a loss
     seq: int | None = None
+    omits_zero: bool = False  # whether its messages leave the number 0 out, as some encoders do
     session: int | None = None  # by which number its birth and its death belong together
     births: dict[str, Births] = field(default_factory=dict)  # by device; "" is the edge node itself
     asked_s: float = float("-inf")
+    needed_s: float = float("-inf")  # when its births were needed last
     pause_s: float = ASK_EVERY_S
 
 
@@ -151,12 +155,12 @@ class EdgeMessages:
 
     def _note_number(self, node: _Node, message: _Message) -> None:
         """Tells of messages that are missing. One of them may have been a birth."""
-        if not node.numbered or not message.payload.HasField("seq"):
-            return
-        seq = message.payload.seq
+        seq, has_number = message.payload.seq, message.payload.HasField("seq")
         if message.address.kind == "NBIRTH":
-            node.seq = seq
+            node.seq, node.omits_zero = seq, not has_number
             self._owing.pop(_key(message.address), None)
+            return
+        if not node.numbered or not (has_number or node.omits_zero):
             return
         missed = missed_before(node.seq, seq)
         if missed is None:
@@ -252,13 +256,14 @@ class EdgeMessages:
 
     def _ask_for_births(self, address: Address) -> None:
         node = self._node(address)
-        since_s = monotonic() - node.asked_s
-        if since_s > 2 * ASK_EVERY_S_MAX:
+        now_s = monotonic()
+        if now_s - node.needed_s > CALM_S:
             node.pause_s = ASK_EVERY_S
-        if self._ask is not None and since_s >= node.pause_s:
-            # Births may never say what is missing.
+        node.needed_s = now_s
+        if self._ask is not None and now_s - node.asked_s >= node.pause_s:
+            # Births may never say what is missing, and many births may be why messages are lost.
             node.pause_s = min(ASK_EVERY_S_MAX, 2 * node.pause_s)
-            node.asked_s = monotonic()
+            node.asked_s = now_s
             self._ask(address.group, address.node)
 
     def _retry(self, node: _Node, address: Address) -> bool:
@@ -266,8 +271,6 @@ class EdgeMessages:
         waited = [each for each in self._waiting if _same(each.address, address, with_devices=False)]
         self._waiting = [each for each in self._waiting if each not in waited]
         room = [self._put_or_wait(node, each) for each in waited]
-        if waited and not any(each in self._waiting for each in waited):
-            node.pause_s = ASK_EVERY_S
         return all(room)
 
     def _give_up(self, message: _Message) -> bool:

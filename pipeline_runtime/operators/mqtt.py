@@ -248,10 +248,10 @@ class MqttIn(ConnectorSource):
     `spBv1.0/plant/+/press-1/#`. If no birth has come since the element connected, and the connection may ask
     for births, the element asks the edge node, and lets the message wait for 10 s. Without a birth the
     message goes to the dead letters. Edge nodes number their messages: if some are missing, the element
-    counts them as a gap, no longer trusts the aliases, and asks for the births. It asks an edge node no more
-    often than every 2 s, and every 5 minutes if births do not help. Most edge nodes publish with QoS 0, and
-    brokers keep such messages for nobody who is away, unless they are told to (mosquitto:
-    `queue_qos0_messages`).
+    counts them as a gap, no longer trusts the aliases, and asks for the births. It asks an edge node every 2
+    s at first, and then more and more rarely, down to every 5 minutes, until nothing was missing for 60 s.
+    Most edge nodes publish with QoS 0, and brokers keep such messages for nobody who is away, unless they are
+    told to (mosquitto: `queue_qos0_messages`).
 
     With a *host id* the element is a host application of Sparkplug 3.0. It writes to
     `spBv1.0/STATE/<host id>` whether it is online, retained and as its last will. Edge nodes that wait for

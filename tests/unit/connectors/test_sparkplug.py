@@ -178,6 +178,14 @@ def data(seq: int, **fields: Any) -> Any:
     return payload
 
 
+def numbered(payload: Any, number: int) -> Any:
+    """Gives a payload its number as an encoder does that leaves zeros out."""
+    payload.ClearField("seq")
+    if number:
+        payload.seq = number
+    return payload
+
+
 def test_data_waits_for_a_birth_that_is_asked_for_once() -> None:
     trial = Trial()
     trial.send("NDATA", data(8), "first")
@@ -251,17 +259,42 @@ def test_after_missing_messages_an_edge_node_is_asked_for_its_births_until_they_
     now_s[0] += 60.0
     assert trial.messages.look()
     assert len(trial.asked) == 3
-    # Messages that are missing each second do not bring a birth each second.
-    for number in range(300):
-        trial.send("NDATA", data(10 * number % 256, name="f", datatype=9))
+
+
+@pytest.mark.parametrize("metric", [{"name": "f", "datatype": 9}, {}])  # by its name, and by its alias
+def test_messages_that_are_missing_each_second_do_not_bring_a_birth_each_second(
+    monkeypatch: pytest.MonkeyPatch, metric: dict[str, Any]
+) -> None:
+    now_s = [1000.0]
+    monkeypatch.setattr(sparkplug_in, "monotonic", lambda: now_s[0])
+    trial = Trial()
+    trial.send("NBIRTH", NBIRTH)
+    for _ in range(300):
+        trial.send("NDATA", data(9, **metric))
         trial.send("NBIRTH", NBIRTH)
         now_s[0] += 1.0
-    assert len(trial.asked) < 12
-    # After a long calm it is asked again at once.
-    now_s[0] += 2 * sparkplug_in.ASK_EVERY_S_MAX + 1
-    before = len(trial.asked)
-    trial.send("NDATA", data(9, name="f", datatype=9))
-    assert len(trial.asked) == before + 1
+    assert trial.report.status.gaps_total == 300
+    assert len(trial.asked) == 7  # after 0, 4, 12, 28, 60, 124, 252 s
+    # After a calm it is asked again at once.
+    now_s[0] += sparkplug_in.CALM_S
+    trial.send("NDATA", data(9, **metric))
+    assert len(trial.asked) == 8
+
+
+def test_an_edge_node_whose_encoder_leaves_zeros_out_misses_nothing() -> None:
+    trial = Trial()
+    birth = numbered(parsed(NBIRTH), 0)
+    trial.send("NBIRTH", birth)
+    for number in range(1, 2 * 256):
+        trial.send("NDATA", numbered(data(0), number % 256))
+    trial.send("NBIRTH", birth)
+    trial.send("NDATA", data(1))
+    assert (trial.report.status.gaps_total, trial.asked) == (0, [])
+    trial.send("NDATA", data(5))
+    assert trial.report.status.gap_rows_total == 3
+    trial.send("NBIRTH", birth)
+    assert trial.messages.look()
+    assert (len(trial.asked), trial.report.status.state) == (1, "connected")
 
 
 def test_only_the_metrics_that_are_wanted_become_rows_and_deaths_always_do() -> None:

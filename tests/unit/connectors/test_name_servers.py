@@ -88,10 +88,13 @@ def test_what_a_connection_calls_host_and_is_none_is_not_looked_up(host: Any, ho
 def test_whoever_connects_by_address_asks_no_name_server_and_tries_each_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[str] = []
+    host, asked, known = "two-addresses.example", 0, socket.getaddrinfo
 
-    def ask(host: str, *_: Any, **__: Any) -> list[Any]:
-        asked.append(host)
+    def ask(name: str, *more: Any, **named: Any) -> list[Any]:
+        nonlocal asked
+        if name != host:  # what other tests have left running asks, too
+            return known(name, *more, **named)
+        asked += 1
         return [(0, 0, 0, "", (address, 0)) for address in ("fd00::1", "10.0.0.5")]
 
     def refused(address: str, timeout_s: float) -> str:
@@ -100,10 +103,9 @@ def test_whoever_connects_by_address_asks_no_name_server_and_tries_each_address(
         return f"{address} within {timeout_s:g} s"
 
     monkeypatch.setattr(socket, "getaddrinfo", ask)
-    host = "two-addresses.example"
     look_up(PUMP.model_copy(update={"host": host}), NO_STOP)
     assert by_address(host, refused) == "10.0.0.5 within 2.5 s"
-    assert asked == [host]
+    assert asked == 1
     with pytest.raises(ConnectionRefusedError):
         by_address("fd00::1", refused)
 

@@ -31,6 +31,8 @@ from pipeline_runtime.operators.mqtt import MqttConnection, MqttInParams
 
 log = logging.getLogger(__name__)
 
+HOST_TURNS_S = 60.0
+"""A host application that needs another connection so soon after the one before has another of its name."""
 _SHARING = {"$share": 2, "$oshare": 2, "$queue": 1, "$exclusive": 1}
 """The words before a filter, as brokers know them, and how many levels they take: $share has a group."""
 
@@ -109,6 +111,8 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
         self._was_connected = False
         self._away_since_s = 0.0
         self._session: Session | None = None
+        self._host_ms = 0  # the time of the newest connection of the host application
+        self._turned_s = float("-inf")  # when it needed another one
 
     def beats(self) -> int | None:
         session = self._session
@@ -120,11 +124,22 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
         return self.place.params.qos == 1 and self.place.params.payload != "sparkplug"
 
     def run(self, intake: Intake, stop: threading.Event) -> None:
-        later_ms: int | None = 0
-        while later_ms is not None:
+        while not stop.is_set():
             host_id = self.place.params.host_id
-            host = None if host_id is None else Host(host_id, max(_now_ms(), later_ms + 1))
+            # Edge nodes would pass over a time before that of an earlier connection.
+            self._host_ms = max(_now_ms(), self._host_ms + 1)
+            host = None if host_id is None else Host(host_id, self._host_ms)
             later_ms = self._read(intake, stop, host)
+            if later_ms is None:
+                return
+            self._host_ms = later_ms
+            turned_s, self._turned_s = self._turned_s, monotonic()
+            if self._turned_s - turned_s < HOST_TURNS_S:
+                raise ConnectorError(
+                    f"Another host application at {self.place.connection.where} has the id {host_id}: it "
+                    "says again and again that this host is offline. Give each element a host id of its own.",
+                    lasting=True,
+                )
 
     def _read(self, intake: Intake, stop: threading.Event, host: Host | None) -> int | None:
         """Reads by one connection until `stop`. Raises ConnectorError. Returns `Host.later_ms` if the host
@@ -140,6 +155,9 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
             session.subscribe([*params.topics, *([] if host is None else [host.topic])], params.qos)
             if host is not None:
                 host.begin(session)
+                host.check(session)
+                if host.later_ms is not None:
+                    return host.later_ms
             self._tell_gap(intake, session)
             intake.connected()
             while not stop.wait(LOOK_S):
@@ -147,8 +165,10 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
                     # The broker sends again what was not acknowledged, once it is connected again.
                     raise ConnectorError("There is no room for more messages; the broker has to keep them.")
                 session.check()
-                if host is not None and host.later_ms is not None:
-                    return host.later_ms
+                if host is not None:
+                    host.check(session)
+                    if host.later_ms is not None:
+                        return host.later_ms
             return None
         finally:
             if host is not None:
@@ -205,7 +225,7 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
             done = partial(_acknowledge, client, message) if message.qos else None
             try:
                 if host is not None and message.topic == host.topic:
-                    host.take(client, bytes(message.payload))
+                    host.take(client, bytes(message.payload), _now_ms())
                     _acknowledge(client, message)
                 elif not any(wanted.iter_match(message.topic)):
                     # The session outlives a change of the element, and has the topics from before it too.
@@ -224,8 +244,13 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
         """Tells of messages that may have been lost since the connection before."""
         if self._was_connected:
             away_s = monotonic() - self._away_since_s
-            if self.place.params.qos == 0:
+            if self.place.params.qos == 0 and self.place.params.host_id is None:
                 intake.gap(f"The broker was not connected for {away_s:.0f} s, and keeps nothing with QoS 0")
+            elif self.place.params.host_id is not None:
+                intake.gap(
+                    f"The broker was not connected for {away_s:.0f} s, and keeps nothing for an element with "
+                    "a host id: only edge nodes that wait for this host send what they kept"
+                )
             elif self.place.params.payload == "sparkplug":
                 intake.gap(
                     f"The broker was not connected for {away_s:.0f} s, and many brokers keep nothing of what "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 
 from pipeline_runtime.connectors.mqtt_session import LOOK_S, Session, Will
@@ -13,6 +14,8 @@ from pipeline_runtime.connectors.sparkplug import NAMESPACE
 
 GOODBYE_S = 1.0
 """How long the end of a connection waits until the broker knows that the host is offline."""
+AHEAD_MS_MAX = 86_400_000
+"""A death with a time further ahead than this is not followed: edge nodes would follow it for ever."""
 _TIME_MAX = 1 << 53
 
 
@@ -50,44 +53,72 @@ class Host:
         self.topic = state_topic(host_id)
         self.will = Will(self.topic, state(online=False, at_ms=at_ms), retain=True)
         self.later_ms: int | None = None
-        self._at_ms = at_ms
+        self.at_ms = at_ms
+        self._ahead_ms = 0  # how far ahead a death is that is not followed
         self._is_online = False
+        self._heard = threading.Event()  # its own birth has come back
         self._refused = ""
         self._lock = threading.Lock()
 
     def begin(self, session: Session) -> None:
-        """Says that it is online, as the first message of the connection. All of its topics are subscribed
-        to. Raises ConnectorError."""
+        """Says that it is online, as the first message of the connection, and returns when the broker has
+        passed that on. Deaths that the broker has kept come before. All of its topics are subscribed to.
+        Raises ConnectorError."""
         session.client.on_publish = self._confirmed
         with self._lock:
             self._is_online = True
-            info = self._say(session.client, online=True, at_ms=self._at_ms)
-        _wait_for(session, info, CONNECT_S)
-        if self._refused:
+            info = self._say(session.client, online=True, at_ms=self.at_ms)
+        until_s = monotonic() + CONNECT_S
+        while not self._heard.wait(LOOK_S):
+            is_late = monotonic() > until_s
+            # Brokers of version 3.1.1 also confirm what they forbid, and some end the connection then.
+            if self._refused or (info.is_published() and (is_late or session.lost.is_set())):
+                raise ConnectorError(
+                    f"{session.where} does not pass on what this user writes to {self.topic}"
+                    f"{self._refused and f' ({self._refused})'}. Give it the right to write and to read "
+                    "there, or leave the host id empty.",
+                    lasting=bool(self._refused) or is_late,
+                )
+            session.check()
+            if is_late:
+                raise ConnectorError(f"{session.where} does not confirm what is written to {self.topic}.")
+
+    def take(self, client: Any, payload: bytes, now_ms: int) -> None:
+        """Takes what the broker has of this host: a death may be the last will of an earlier connection."""
+        found = state_of(payload)
+        if found is None:
+            return
+        is_online, at_ms = found
+        with self._lock:
+            if is_online:
+                if at_ms == self.at_ms:
+                    self._heard.set()
+            elif at_ms > max(now_ms, self.at_ms) + AHEAD_MS_MAX:
+                self._ahead_ms = at_ms - now_ms
+            elif at_ms > self.at_ms:
+                self.later_ms = at_ms
+            elif self._is_online:
+                self._say(client, online=True, at_ms=self.at_ms)
+
+    def check(self, session: Session) -> None:
+        """Raises ConnectorError if a death has a time that no clock can have."""
+        if self._ahead_ms:
             raise ConnectorError(
-                f"{session.where} does not let this user write {self.topic} ({self._refused}). Give it the "
-                "right, or leave the host id empty.",
+                f"At {session.where}, {self.topic} has said that this host is offline, with a time "
+                f"{self._ahead_ms // AHEAD_MS_MAX:,} days ahead of this node's clock. Check this clock, and "
+                "who else writes there. Edge nodes that have heard it do not see this host online before "
+                "they connect again.",
                 lasting=True,
             )
 
-    def take(self, client: Any, payload: bytes) -> None:
-        """Takes what the broker has of this host: a death may be the last will of an earlier connection."""
-        found = state_of(payload)
-        if found is None or found[0]:
-            return
-        with self._lock:
-            if found[1] > self._at_ms:
-                self.later_ms = found[1]
-            elif self._is_online:
-                self._say(client, online=True, at_ms=self._at_ms)
-
     def end(self, session: Session, now_ms: int) -> None:
-        """Says that it is offline, if the connection still stands."""
+        """Says that it is offline, if the connection still stands. Says nothing if it needs another one: who
+        has said the later death would answer with a still later one."""
         with self._lock:
-            was_online, self._is_online = self._is_online, False
-        if was_online and not session.lost.is_set():
+            self._is_online = False
+        if self.later_ms is None and not session.lost.is_set():
             with suppress(ConnectorError):
-                info = self._say(session.client, online=False, at_ms=max(now_ms, self._at_ms))
+                info = self._say(session.client, online=False, at_ms=max(now_ms, self.at_ms))
                 _wait_for(session, info, GOODBYE_S)
 
     def _say(self, client: Any, *, online: bool, at_ms: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from time import time
@@ -124,13 +125,19 @@ class States:
         wait_until(lambda: what(self.all), lambda: f"a state; these have come: {self.all}")
 
 
-def test_a_host_application_says_that_it_is_online_and_its_last_will_that_it_is_not(broker: Broker) -> None:
-    host = {"host_id": "plant host"}
-    states = States(broker, "plant host")
-    running = connected(broker, "any", host)
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+def test_a_host_application_says_that_it_is_online_and_its_last_will_that_it_is_not(
+    broker: Broker, version: str
+) -> None:
+    id = f"plant host {version}"
+    states = States(broker, id)
+    params = params_of({"host_id": id, "topics": ["spBv1.0/plant/#"]})
+    ingester = MqttIngester(Place("dep", id, params, broker.connection(version=version)))
+    running = RunningTrial(ingester)
     states.comes(lambda all_: all_[-1:] != [] and all_[-1][0])
     [(_, first_ms)] = states.all
     assert abs(first_ms - time() * 1000) < 3_600_000
+    wait_until(lambda: running.status.state == "connected", "a connection")
     # The last will of an earlier connection comes late.
     states.say(online=False, at_ms=first_ms)
     states.comes(lambda all_: all_[1:] == [(False, first_ms), (True, first_ms)])
@@ -138,26 +145,73 @@ def test_a_host_application_says_that_it_is_online_and_its_last_will_that_it_is_
     ahead_ms = first_ms + 3_600_000
     states.say(online=False, at_ms=ahead_ms)
     states.comes(lambda all_: all_[-1] == (True, ahead_ms + 1))
+    assert [each for each in states.all if not each[0]] == [(False, first_ms), (False, ahead_ms)]
     assert not running.hung.is_set()
-    # Another connection of that name ends this one, so the broker publishes the last will.
-    again = connected(broker, "any", host)
-    states.comes(lambda all_: (False, ahead_ms + 1) in all_)
+    wait_until(lambda: ingester._session is not None, "the next connection")
+    session = ingester._session
+    assert session is not None
+    session.client.socket().shutdown(socket.SHUT_RDWR)
+    # Also the next connection has a later time than the one before it.
+    states.comes(lambda all_: all_[-1] == (True, ahead_ms + 2))
+    assert (False, ahead_ms + 1) in states.all
     running.stop()
-    again.stop()
-    states.comes(lambda all_: not all_[-1][0])
-    late = States(broker, "plant host")
-    late.comes(lambda all_: all_ == states.all[-1:])
+    states.comes(lambda all_: all_[-1] == (False, ahead_ms + 2))
+    late = States(broker, id)
+    late.comes(lambda all_: all_ == [(False, ahead_ms + 2)])
     states.close()
     late.close()
 
 
-def test_a_host_that_may_not_write_its_state_says_so(tmp_path: Path) -> None:
+def test_elements_with_one_host_id_do_not_call_each_other_offline_and_say_what_is_wrong(
+    broker: Broker,
+) -> None:
+    states = States(broker, "twice")
+    places = [
+        Place("dep", name, params_of({"host_id": "twice"}), broker.connection()) for name in ("one", "two")
+    ]
+    ingesters = [MqttIngester(each) for each in places]
+    both = [RunningTrial(each) for each in ingesters]
+    for each in both:
+        wait_until(lambda each=each: each.status.state == "connected", "a connection")
+    ahead_ms = int(time() * 1000) + 3_600_000
+    states.say(online=False, at_ms=ahead_ms)
+    wait_until(lambda: all(each._host_ms == ahead_ms + 1 for each in ingesters), "the next connections")
+    states.say(online=False, at_ms=ahead_ms + 1000)
+    for each in both:
+        wait_until(
+            lambda each=each: "Give each element a host id of its own" in each.status.why,
+            lambda each=each: f"the words; it says {each.status.why}",
+        )
+    # A last will may come, which has the time of a birth. Neither has said a death of a later time.
+    born = {at_ms for online, at_ms in states.all if online}
+    assert {at_ms for online, at_ms in states.all if not online} - born == {ahead_ms, ahead_ms + 1000}
+    for each in both:
+        each.stop()
+    states.close()
+
+
+def test_a_state_with_a_time_far_ahead_is_told_and_not_followed(broker: Broker) -> None:
+    states = States(broker, "far")
+    states.say(online=False, at_ms=(1 << 53) - 1)
+    place = Place("dep", "far", params_of({"host_id": "far"}), broker.connection())
+    running = RunningTrial(MqttIngester(place))
+    wait_until(lambda: "days ahead of this node's clock" in running.status.why, "the words")
+    states.comes(lambda all_: [online for online, _ in all_] == [False, True, False])
+    assert all(at_ms < time() * 1000 + 3_600_000 for _, at_ms in states.all[1:])
+    assert running.status.gaps_total == 0
+    running.stop()
+    states.close()
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+def test_a_host_that_may_not_write_its_state_says_so(tmp_path: Path, version: str) -> None:
     rights = tmp_path / "rights"
     rights.write_text("topic read #\n")
     with Broker(tmp_path, None, f"acl_file {rights}") as running_broker:
-        place = Place("dep", "any", params_of({"host_id": "h"}), running_broker.connection())
-        running = RunningTrial(MqttIngester(place))
-        wait_until(lambda: "does not let this user write spBv1.0/STATE/h" in running.status.why, "the words")
+        connection = running_broker.connection(version=version)
+        running = RunningTrial(MqttIngester(Place("dep", "any", params_of({"host_id": "h"}), connection)))
+        words = "does not pass on what this user writes to spBv1.0/STATE/h"
+        wait_until(lambda: words in running.status.why, lambda: f"the words; it says {running.status.why}")
         running.stop()
 
 

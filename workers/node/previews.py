@@ -160,8 +160,11 @@ class Previews:
         def fetch() -> None:
             try:
                 found.put(self._fetch(wanted))
-            except (CheckpointError, OSError) as error:
+            except CheckpointError as error:
                 found.put(PreviewAnswer(refused="unreachable", why=str(error)))
+            except OSError as error:  # its text may hold a path of the node
+                why = f"the node's disk does not take the file ({error.strerror})"
+                found.put(PreviewAnswer(refused="unreachable", why=why))
 
         if not wanted:
             return {}

@@ -177,11 +177,12 @@ def test_a_file_that_cannot_be_had_is_told() -> None:
 
 def test_a_disk_that_takes_no_file_is_told() -> None:
     def fetch(files: Mapping[str, str]) -> dict[str, str]:
-        raise OSError(28, "No space left on device")
+        raise OSError(28, "No space left on device", "/var/of/the/node")
 
     node = Node(fetch)
     answer = node.ask(groups=WITH_FILE, element="in", reads={})
-    assert (answer.refused, answer.why) == ("unreachable", "[Errno 28] No space left on device")
+    why = "the node's disk does not take the file (No space left on device)"
+    assert (answer.refused, answer.why) == ("unreachable", why)
     node.previews.close()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline_runtime.connectors import kafka_session
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.peek import PeekedRecord
+from pipeline_runtime.kafka.peek import Newest, PeekedRecord
 from tests.waiting import wait_until
 
 
@@ -29,7 +29,7 @@ def test_a_cluster_that_hangs_does_not_hold_what_browsing_knows_already(
 
 @pytest.mark.parametrize("value", ["", " \n"])
 def test_an_empty_newest_record_tells_nothing_of_the_others(value: str) -> None:
-    found = kafka_session._found("t", PeekedRecord(0, 0, 0, "k", value))
+    found = kafka_session._found("t", Newest([PeekedRecord(0, 0, 0, "k", value)]))
     assert (found.usable, found.type, found.holds) == (True, "", None)
 
 

@@ -24,7 +24,7 @@ class MetricColumn(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    column: ColumnName
+    column: ColumnName = Field(description="the column")
     metric: str | None = Field(
         default=None,
         min_length=1,

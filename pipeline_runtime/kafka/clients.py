@@ -16,7 +16,7 @@ from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
 from pipeline_runtime.kafka.arrow_batches import RecordByRecord
 from pipeline_runtime.kafka.decoders import generate_one_at_a_time
-from pipeline_runtime.kafka.transport import make_no_unread_texts, write_at_once
+from pipeline_runtime.kafka.transport import close_what_failed, make_no_unread_texts, write_at_once
 from pipeline_runtime.kafka.unpacking import unpack_within_bounds
 
 # Other modules import these parts of kafka-python from here.
@@ -40,6 +40,7 @@ generate_one_at_a_time()
 unpack_within_bounds()
 write_at_once()
 make_no_unread_texts()
+close_what_failed()
 
 # How often a consumer looks for the broker while it is away.
 RETRY_BACKOFF_MS = 10

@@ -11,13 +11,14 @@ loop tells some ten things to a log of a level that nobody turns on.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from selectors import EVENT_READ
 from time import monotonic
 from typing import Any
 
 from kafka.net import selector
+from kafka.net.inet import KafkaNetSocket
 from kafka.net.selector import NetworkSelector, Task
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
@@ -25,6 +26,27 @@ from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 def write_at_once() -> None:
     """Makes every client of this process do so, including those that are open."""
     KafkaTCPTransport._write_to_sock = _write_to_sock
+
+
+def close_what_failed() -> None:
+    """Makes every client of this process close the socket of a connection that failed. kafka-python leaves it
+    open until Python looks for garbage, which may be long after the next thousand tries."""
+    if not hasattr(KafkaNetSocket.sock_connect, "closes"):
+        KafkaNetSocket.sock_connect = _closing(KafkaNetSocket.sock_connect)
+
+
+def _closing(connect: Callable[..., Awaitable[socket.socket]]) -> Callable[..., Awaitable[socket.socket]]:
+    async def connected(
+        self: Any, net: Any, sock: socket.socket, *more: Any, **options: Any
+    ) -> socket.socket:
+        try:
+            return await connect(self, net, sock, *more, **options)
+        except BaseException:
+            sock.close()
+            raise
+
+    connected.closes = True  # type: ignore[attr-defined]
+    return connected
 
 
 def make_no_unread_texts() -> None:

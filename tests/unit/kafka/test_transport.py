@@ -5,9 +5,12 @@ from __future__ import annotations
 import socket
 from typing import Any
 
+import pytest
+from kafka.errors import KafkaConnectionError
+from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.selector import NetworkSelector
 
-from pipeline_runtime.kafka.transport import make_no_unread_texts
+from pipeline_runtime.kafka.transport import close_what_failed, make_no_unread_texts
 
 
 class Undescribed(socket.socket):
@@ -54,3 +57,21 @@ def test_two_may_not_wait_for_one_socket() -> None:
         for _ in range(10):
             loop.poll(timeout_ms=10)
     assert len(failures) == 1
+
+
+def test_the_socket_of_a_connection_that_failed_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    close_what_failed()
+    made: list[socket.socket] = []
+
+    def make(*kind: Any) -> socket.socket:
+        made.append(socket.socket(*kind))
+        return made[-1]
+
+    monkeypatch.setattr(KafkaNetSocket, "socket", staticmethod(make))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    loop = NetworkSelector()
+    with pytest.raises(KafkaConnectionError):
+        loop.run(create_connection, loop, "127.0.0.1", port)
+    loop.close()
+    assert [each.fileno() for each in made] == [-1]

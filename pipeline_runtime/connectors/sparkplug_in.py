@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import heapq
 import json
 import threading
 from collections.abc import Callable, Collection
@@ -37,6 +38,7 @@ and the birth has to come through."""
 NODES_MAX, METRICS_MAX = 10_000, 1_000_000
 """How many edge nodes, and how many metrics of all their births, are kept in memory."""
 _BDSEQ = "bdSeq"
+_NAMED = 3
 
 Ask = Callable[[str, str], None]
 """Asks an edge node, by its group and its name, to send its births again."""
@@ -62,6 +64,7 @@ class _Node:
     session: int | None = None  # by which number its birth and its death belong together
     births: dict[str, Births] = field(default_factory=dict)  # by device; "" is the edge node itself
     asked_s: float = float("-inf")
+    lacks_s: float | None = None  # since when it is born and has given no row
     needed_s: float = float("-inf")  # when its births were needed last
     pause_s: float = ASK_EVERY_S
 
@@ -186,6 +189,8 @@ class EdgeMessages:
         self._unborn.pop(_unborn(address), None)
         births = Births()
         births.note(message.payload.metrics)
+        if not address.device:  # its own rows, or those of its devices, come soon
+            node.lacks_s = message.since_s
         if self._metrics + births.size > METRICS_MAX:
             raise ValueError(f"all births have more than {METRICS_MAX} metrics; read fewer topics")
         node.births[address.device] = births
@@ -235,6 +240,8 @@ class EdgeMessages:
             for row, historical in rows
             if (values := self._chosen_of(row.values))
         ]
+        if records:
+            node.lacks_s = None
         return self._put(records, message.done)
 
     def _chosen_of(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -299,7 +306,7 @@ class EdgeMessages:
 
     def _words(self) -> str:
         if not self._unborn:
-            return ""
+            return self._lacking()
         address, unknown = next(iter(self._unborn.items()))
         if self._ask is None:
             help = "Let the connection ask for births, or let the edge node send them again."
@@ -309,6 +316,25 @@ class EdgeMessages:
             f"{self._where} has messages of {address.words}, and no birth says {unknown}. {help} Until then "
             "they go to the dead letters."
         )
+
+    def _lacking(self) -> str:
+        """Returns words if births have come, and no edge node names a metric that is wanted."""
+        born = [each for each in self._nodes.values() if each.births]
+        until_s = monotonic() - WAIT_S
+        if not self._chosen or not born:
+            return ""
+        if not all(each.lacks_s is not None and each.lacks_s < until_s for each in born):
+            return ""
+        found = {name for each in born[0].births.values() for name in each.types}
+        return (
+            f"{self._where} has births, and none of them names a metric that a column holds "
+            f"({_some(self._chosen)}). The first one names {_some(found)}. Check the columns."
+        )
+
+
+def _some(names: Collection[str]) -> str:
+    first = [each[:100] for each in heapq.nsmallest(_NAMED, names)]
+    return ", ".join(first) + (", ..." if len(names) > _NAMED else "")
 
 
 def _key(address: Address) -> tuple[str, str]:

@@ -307,6 +307,26 @@ def test_only_the_metrics_that_are_wanted_become_rows_and_deaths_always_do() -> 
     assert trial.done == ["NBIRTH", "NDATA", "unwanted", "NDEATH"]
 
 
+def test_births_that_name_none_of_the_metrics_that_are_wanted_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = [1000.0]
+    monkeypatch.setattr(sparkplug_in, "monotonic", lambda: now_s[0])
+    trial = Trial(metrics={"speed"})
+    trial.send("NBIRTH", NBIRTH)
+    assert trial.messages.look()
+    assert trial.report.status.state == "connected"
+    now_s[0] += sparkplug_in.WAIT_S + 1
+    assert trial.messages.look()
+    assert "none of them names a metric that a column holds (speed)" in trial.report.status.why
+    assert "The first one names at, bdSeq, bools, ..." in trial.report.status.why
+    birth = new_payload(timestamp=BORN_MS, seq=1)
+    birth.metrics.add(name="speed", datatype=10, double_value=1.0)
+    assert trial.messages.take(NODE.format("DBIRTH") + "/motor", birth.SerializeToString(), None)
+    assert trial.messages.look()
+    assert trial.report.status.state == "connected"
+
+
 @pytest.mark.parametrize(
     ("payload", "found"),
     [

@@ -68,6 +68,8 @@ class Server:
             )
         except OSError as error:
             raise in_words(error, self._where) from error
+        except httpx.InvalidURL as error:
+            raise _no_address(self._where) from error
 
     def ask(
         self,
@@ -81,6 +83,10 @@ class Server:
         found = bytearray()
         try:
             with self._client.stream(method, path, content=content, headers=headers) as response:
+                if "," in response.headers.get("Content-Encoding", ""):
+                    # A few bytes that are packed twice become more than the memory holds, before they are
+                    # counted.
+                    raise ConnectorError(f"{self._where} packs its answer twice, which is not read.")
                 whole = True
                 for part in response.iter_bytes():  # without a size: it would wait for so much
                     found += part
@@ -109,10 +115,16 @@ class Server:
             ) from error
         except httpx.HTTPError as error:
             raise in_words(_cause(error), self._where) from error
+        except (ValueError, OverflowError) as error:  # a host or a port that nobody can have
+            raise _no_address(self._where) from error
 
     def close(self) -> None:
         with suppress(Exception):
             self._client.close()
+
+
+def _no_address(where: str) -> ConnectorError:
+    return ConnectorError(f"{where} is no address. An admin corrects it under Connections.", lasting=True)
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -21,6 +21,8 @@ ANSWER_BYTES_MAX = 1 << 20
 SUBJECTS_BYTES_MAX = 16 << 20
 KEPT_MAX = 256
 """How many schemas, and how many numbers, are kept of one registry."""
+NUMBER_MAX = (1 << 31) - 1
+"""Confluent's registry has no larger numbers."""
 _NO_SCHEMA = 40403
 """How a registry's 404 says that it has no such schema. A server that is no registry says 404 as well."""
 
@@ -40,6 +42,9 @@ class SchemaRegistry:
             if (known := self._schemas.get(number)) is not None:
                 return known
         where = self._connection.where
+        # It is part of the address that is asked, and a task may run anybody's code.
+        if type(number) is not int or not 0 <= number <= NUMBER_MAX:
+            raise SchemaRegistryError(f"{where} has no schema {str(number)[:QUOTED]}.")
         status, answer = self._asked("GET", f"/schemas/ids/{number}")
         if status == 404 and answer.get("error_code") == _NO_SCHEMA:
             raise SchemaRegistryError(f"{where} has no schema {number}.")
@@ -64,7 +69,7 @@ class SchemaRegistry:
                 f"{where} does not take the schema for the subject {subject}. It says: {said}"
             )
         number = answer.get("id")
-        if status != 200 or not isinstance(number, int) or not 0 <= number < 1 << 32:
+        if status != 200 or not isinstance(number, int) or not 0 <= number <= NUMBER_MAX:
             raise self._odd(status)
         with self._lock:
             _keep(self._numbers, (subject, schema), number)

@@ -7,6 +7,7 @@ import json
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -112,6 +113,26 @@ def test_an_answer_may_not_be_of_any_size(registry: RegistryServer) -> None:
     registry.instead = 200, packed, {"Content-Encoding": "gzip"}
     with pytest.raises(SchemaRegistryError, match="answers too much"):
         registry.asker().schema(6)
+
+
+def test_an_answer_may_not_be_packed_twice(registry: RegistryServer) -> None:
+    registry.instead = 200, gzip.compress(gzip.compress(b"{}")), {"Content-Encoding": "gzip, gzip"}
+    with pytest.raises(SchemaRegistryError, match="packs its answer twice"):
+        registry.asker().schema(6)
+
+
+@pytest.mark.parametrize("number", ["../../subjects/orders/versions/latest", 1 << 31, -1, True])
+def test_what_is_no_number_of_a_schema_is_not_asked_for(registry: RegistryServer, number: Any) -> None:
+    registry.instead = 200, b'{"schema": "\\"string\\""}', {}
+    with pytest.raises(SchemaRegistryError, match="has no schema"):
+        registry.asker().schema(number)
+
+
+@pytest.mark.parametrize("url", ["http://999.1.1.1", "http://127.0.0.1:99999", "http://registry..plant"])
+def test_an_address_that_cannot_be_is_told_in_words(url: str) -> None:
+    connection = SchemaRegistryConnection(url=url)
+    with pytest.raises(ConnectorError, match=r"is no address|No name server|unknown"):
+        probe(connection, "")
 
 
 def test_a_registry_has_one_time_for_its_whole_answer(

@@ -13,7 +13,8 @@ from tests.integration.pipelines.driving import API, START_S, deploy, deploy_dra
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+# An undeployment gives a database 30 s to come back, which a slow machine may need for its start alone.
+pytestmark = [pytest.mark.integration, pytest.mark.full, pytest.mark.timeout(900)]
 NAME = "into-a-table"
 
 

@@ -12,6 +12,7 @@ from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
+from pipeline_runtime.formats.schema_registry import no_registry
 from pipeline_runtime.journal.records import END_STAGE, Boundary, Claim, Commit, Ends
 from pipeline_runtime.kafka.limits import TopicLimits
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -110,7 +111,7 @@ def one_run(
     kept = KeptBySpark(directory) if keyed is None else KeptByReplica(keyed)
     end = end or BatchEnd(spec, state, batch_inputs, timing, sinks, commit, kept, _forget)
     batches = Batches(state, planner, end, timing, tasks, over)
-    keeper = ReplicaKeeper(GROUP, state, batches, batch_inputs, tasks, keyed)
+    keeper = ReplicaKeeper(GROUP, state, batches, batch_inputs, tasks, keyed, no_registry)
     return OneRun(state, batch_inputs, timing, release, planner, sinks, growing, batches, keeper)
 
 

@@ -203,13 +203,22 @@ class Transactions:
         return self._is_ahead and monotonic() - self._opened_at_s >= older_than_s
 
     def expect_another(self) -> None:
-        """The next commit comes soon, and most likely writes to the same partitions as the last one. The
-        coordinator is told so now, and the commit need not wait for that."""
-        if self._lock.acquire(blocking=False):  # otherwise a commit is on, and does so
-            try:
-                self._open_ahead()
-            finally:
-                self._lock.release()
+        """The next commit comes soon, and most likely writes to the same partitions as the last one. A thread
+        tells the coordinator so now, and the commit need not wait for that. While the coordinator still ends
+        the last transaction, it has to be told again, so nobody would do that without a thread."""
+        threading.Thread(target=self._tell_ahead, name="transaction", daemon=True).start()
+
+    def _tell_ahead(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            return  # a commit is on, and tells it
+        try:
+            if self._ends and not self._is_begun and self._failure is None:
+                self._requests.begin()
+                with suppress(Exception):  # the next commit will report it
+                    self._tell(set(self._ends))
+                self._is_ahead = self._is_begun
+        finally:
+            self._lock.release()
 
     def _open_ahead(self) -> None:
         """Tells the coordinator without waiting for it where the last commit has written to."""

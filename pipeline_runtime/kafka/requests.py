@@ -1,9 +1,9 @@
 """Asks Kafka's brokers, in the thread that waits for the answer.
 
-kafka-python's producer has a thread of its own for that, with queues of batches and of requests in between, which
-has to be made to wait, to stop and to fail in time (docs/decisions/0045-transactions-without-the-producer.md). Here
-kafka-python connects, signs in, and encodes and decodes the requests. Which of them are sent, and when one is
-sent again, is decided here and in `transactions`.
+kafka-python's producer has a thread of its own for that, with queues of batches and of requests in between.
+It has to be made to wait, to stop and to fail in time (decision 45).
+Here kafka-python connects, signs in, and encodes and decodes the requests. Which of them are sent, and when
+one is sent again, is decided here and in `transactions`.
 
 This uses internals of kafka-python. tests/contract/kafka runs them against a broker.
 """

@@ -1,7 +1,7 @@
-"""What a replica is in its group: a follower, an armed successor, or the owner.
+"""Changes a replica's role in its group: follower, armed successor, or owner.
 
-The replica's thread calls `step` again and again. Each step compares what is wanted with what the journal
-says, and lets `handover.ownership` do what the protocol allows.
+The replica's thread calls `Roles.step` again and again. Each step compares the directive with the journal.
+The step then starts the next change of role that the protocol of `handover.ownership` allows.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ ARM_AGAIN_S = 1.0
 
 @dataclass(frozen=True)
 class CatchingUp:
-    """How a replica that is to claim gets near an owner that goes on committing.
+    """One round in which a replica catches up with an owner that keeps committing, before it claims.
 
-    It does so in rounds, as live migration copies memory (Clark et al., "Live Migration of Virtual Machines",
-    NSDI 2005). Each round processes what the journal held when the round began. A round after which more than
-    half of that is left is the last one: a follower that is no faster than the owner would never catch up.
+    Live migration of virtual machines copies memory in such rounds, too (Clark et al., "Live Migration of
+    Virtual Machines", NSDI 2005). Each round processes the batches that the journal held when the round began.
+    If more than half as many batches are left after a round, no further round begins: a follower that is no
+    faster than the owner would never catch up.
     """
 
     order: str
-    to: Seq
-    behind: int  # how many batches, when the round began
+    to: Seq  # the last batch of the round
+    behind: int  # the number of batches that were left when the round began
 
     @classmethod
     def begun(cls, order: str, local: Seq, last: Seq) -> CatchingUp:
@@ -61,8 +62,8 @@ class Roles:
         changed: Callable[[], None],
         begin_owning: Callable[[], None] = lambda: None,
     ) -> None:
-        """`catch_up` reads the journal to its end. `changed` is called when the status has changed, and
-        `begin_owning` just before this replica owns."""
+        """`catch_up` reads the journal to its end. Roles calls `changed` after each change of the status, and
+        `begin_owning` just before this replica becomes the owner."""
         self._group = group
         self._state = state
         self._ownership = ownership
@@ -72,17 +73,17 @@ class Roles:
         self.role = Role.STOPPED
         self.phase = "stopped"
         self.error: ReplicaError | None = None
-        self.order_done: str | None = None  # the newest order that was carried out or refused
+        self.order_done: str | None = None  # the id of the newest order that was carried out or refused
         self._orders_seen: set[str] = set()
         self._catching_up: CatchingUp | None = None
         self.owner_since_ms: int | None = None
-        self._doubted = False  # it owned, until a commit was not answered
+        self._doubted = False  # the replica was the owner, until Kafka did not answer a commit
         self._warm_at_s = 0.0
-        self._release_begun = False  # the owner has announced a batch since it was warmed
+        self._release_begun = False  # the owner has announced a batch since `_warm_at_s`
         self._arm_at_s = 0.0
 
     def set(self, role: Role, phase: str) -> None:
-        with self._state.changed:  # so that a status has both of them, or none
+        with self._state.changed:  # so that no status has one new value and one old value
             is_new = (self.role, self.phase) != (role, phase)
             self.role, self.phase = role, phase
         self._changed()
@@ -94,8 +95,8 @@ class Roles:
         return self.phase in FINAL_PHASES
 
     def step(self) -> None:
-        """Do what is due now. Role and phase say what came of it. Raises Doubtful; as the owner also
-        Fenced."""
+        """Carries out the change that is due now, if any, and sets role and phase. Raises Doubtful. As the
+        owner it also raises Fenced."""
         state = self._state
         with state.changed:
             taken = self._taken_over()
@@ -138,17 +139,18 @@ class Roles:
             and order.id not in self._orders_seen
             and state.permit is None
             and not state.draining
-            and self._query_runs()  # otherwise it would own and process nothing
+            and self._query_runs()  # otherwise the replica would own the group and process nothing
             and (self._is_near(order) if state.rewinds_to is None else state.local == state.rewinds_to)
         )
 
     def _is_near(self, order: ClaimOrder) -> bool:
-        """Whether so little is left to follow that it can be done after the claim."""
+        """Returns whether so few batches are left to follow that the replica can follow them after its
+        claim."""
         local, last = self._state.local, self._state.view.last_seq
         if self._state.caught_up:
             return True
         if self._state.view.definition not in ("", self._state.wanted_definition):
-            return False  # it has not yet come to where its CLAIM will begin its own definition
+            return False  # it must first reach the batch after which its CLAIM begins its own definition
         now = self._catching_up
         if now is None or now.order != order.id or (now.over(local) and now.gained(local, last)):
             self._catching_up = CatchingUp.begun(order.id, local, last)
@@ -172,14 +174,14 @@ class Roles:
 
     def _refused(self, order: ClaimOrder, reason: str) -> None:
         if self._doubted and self._is_still_granted(order):
-            # Another replica has initialised its producer in between, say to arm itself, but none was
-            # granted. If this one stood down, nobody would own. If another one is granted by now, the next
-            # reading of the journal says so.
+            # Another replica has initialised its producer meanwhile, for example to arm itself. But the
+            # journal has granted no other replica. If this replica gave up, the group would have no owner. If
+            # another replica is granted by now, this replica learns it when it next reads the journal.
             log.info("%s: %s; nobody was granted, so it claims again", self._group, reason)
             self.set(Role.STANDBY, "in doubt")
             return
         view = self._state.view
-        with self._state.changed:  # so that a status has the refusal together with what came of it
+        with self._state.changed:  # so that a status has the refusal together with the new role and phase
             self._done(order.id, reason)
             self.role = Role.STANDBY
             if self._state.directive.retire and view.retired:
@@ -187,14 +189,17 @@ class Roles:
             elif self._doubted:
                 self._fenced(reason)
             elif order.id in view.orders or view.retired:
-                self.phase = "refused"  # it has owned by this order: it waits for another one
+                self.phase = "refused"  # the replica has owned by this order, so it waits for another order
             else:
                 self.phase = "following"  # the order came too late; the next one may be in time
         self._changed()
 
     def _is_still_granted(self, order: ClaimOrder) -> bool:
-        """Whether the newest grant in the journal is the one that `order` claims over, or that of `order`
-        itself: the answer to its CLAIM may have been lost as well."""
+        """Returns whether the newest grant in the journal is still this replica's.
+
+        That is the grant over which `order` claims, or the grant of `order` itself. The latter is possible
+        because the answer to the CLAIM may have been lost.
+        """
         with self._state.changed:
             view = self._state.view
             mine = (order.over, view.orders.get(order.id))
@@ -213,7 +218,7 @@ class Roles:
             self.owner_since_ms = now_ms()
             former = has_former_state(self._state.view, self._state.state_begins.seq, self._state.local)
         if former:
-            # The query of the definition before still runs. It must not be taken for the new one.
+            # The query of the earlier definition still runs. The status must not show it as the new one.
             self.set(Role.STANDBY, "beginning fresh")
         else:
             self.set(Role.OWNER, "owning")
@@ -252,15 +257,15 @@ class Roles:
         self._ownership.stay_warm()
 
     def _released(self) -> None:
-        """The replica has given the group away, and follows from now on."""
+        """Makes the replica a follower, because it has released the group."""
         self.owner_since_ms = None
         self.set(Role.STANDBY, "following")
 
     # --- losing
 
     def _taken_over(self) -> str | None:
-        """Why this owner no longer owns, as its journal says. An idle owner learns of it nowhere else.
-        Returns None if it still owns."""
+        """Returns why this owner no longer owns, as the journal says, or None if it still owns. An idle owner
+        can learn this only from the journal."""
         permit, view = self._state.permit, self._state.view
         if permit is None or not is_taken_over(view, permit.epoch) or self._ownership.releasing:
             return None
@@ -275,12 +280,13 @@ class Roles:
         self._changed()
 
     def _fenced(self, reason: str) -> None:
-        """The replica has owned, and another one does now. The caller holds `changed`."""
+        """Stops the replica, because another replica owns the group now. The caller holds `changed`."""
         self.error = replaced(reason, now_ms())
         self.role, self.phase = Role.STOPPED, "fenced"
 
     def claim_again(self, reason: str) -> None:
-        """Claim as after a restart. That is allowed as long as the replica's own epoch is the newest."""
+        """Claims the group as after a restart. The protocol allows this while the replica's own epoch is the
+        newest one."""
         log.warning("%s: %s; the journal decides", self._group, reason)
         with self._state.changed:
             state = self._state

@@ -1,7 +1,7 @@
-"""One run of a group's query: from where the local state stands, until the query ends or gives way.
+"""One run of a group's query. It begins where the local state stands, and lasts until the query ends.
 
-A replica has one run after another. The next one begins when a commit was in doubt, when an announced batch
-was not committed, or with another definition.
+A replica has one run after another. A new run begins after a commit whose outcome is unknown, after an
+announced batch that was not committed, and when the definition changes.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ from pipeline_runtime.replica.timing import BatchTiming
 log = logging.getLogger(__name__)
 
 LET_GO_S = 10.0
-# How often the engine is asked whether the query goes on, which Java has to answer. A failure in a batch is
-# known at once without asking.
+# How often the run asks the engine whether the query is active. Java has to answer, so this costs time. A
+# failure in a batch is known at once without this question.
 _ACTIVE_LOOK_S = 0.4
 
 
 @dataclass(frozen=True)
 class Start:
-    """What a run begins with."""
+    """The definition, the state and the inputs with which a run begins."""
 
-    definition: GroupSpec  # an earlier one, if the replica follows what lies before an upgrade
+    definition: GroupSpec  # an earlier definition, if the replica follows batches from before an upgrade
     local: Boundary  # where the local state stands
-    marks: dict[str, Any]  # where its sinks stand
-    inputs: tuple[GroupInput, ...]  # with the partitions that the position has
-    tasks_max: int | None = None  # None if it may have as many as the group allows
+    marks: dict[str, Any]  # where the group's sinks stand
+    inputs: tuple[GroupInput, ...]  # with the partitions that the position names
+    tasks_max: int | None = None  # None if the group's own limit applies
 
 
 class Run:
@@ -73,19 +73,19 @@ class Run:
         oldest: Callable[[Ends], Mapping[str, int]],
         note: Callable[[str], None],
     ) -> None:
-        """`remember`: told the seq of each batch that counts. `oldest`: the oldest offsets that the users'
-        topics still have, as far as is known. `note`: told what people should know of what was read. Raises
-        LocalStateDamaged."""
+        """`remember(seq)` is called for each batch that is final. `oldest(ends)` returns the oldest offsets
+        that the users' topics still have, as far as they are known. `note(text)` is called with a text for
+        people about the rows that were read. Raises LocalStateDamaged."""
         self.definition = definition = start.definition
         self._directory = directory
         self._host = host
         self._query: Query | None = None
-        self.begun = False  # the query has been started; it may not have connected yet
+        self.begun = False  # whether the query was started; it may not have connected yet
         self._active = False
         self._active_at_s = 0.0
         files = {reference: str(host.resolve_file(reference)) for reference in definition.files}
         self._group = group = GroupFacts(definition, files, directory, start.inputs)
-        self.stateful = group.stateful is not None  # otherwise what is kept says only where it stands
+        self.stateful = group.stateful is not None  # otherwise the local state is only a position
         with ExitStack() as opened:
             self._keyed = keyed = self._open_keyed(start.local)
             if keyed is not None:
@@ -97,7 +97,7 @@ class Run:
                 planned=group.is_planned,
                 partitions=group.tasks_max if self.stateful else None,
             )
-            # Without state and files nothing depends on rows that were committed and are gone by now.
+            # Without state and files, the group can do without rows that it has committed and Kafka deleted.
             needs_all = self.stateful or bool(group.sinks)
             self.inputs = inputs = BatchInputs(
                 group.inputs,
@@ -128,7 +128,7 @@ class Run:
             opened.callback(host.gate.shut, self._gate_address)
             opened.callback(batches.close)
             sinks.restore(start.local.seq, start.marks)
-            self.looking: Looking | None = None  # shows what a processor keeps
+            self.looking: Looking | None = None  # shows a processor's state
             if keyed is not None:
                 self.looking = Looking.at(definition, group.processor, keyed)
             self._closing = opened.pop_all()
@@ -167,7 +167,7 @@ class Run:
         )
 
     def is_active(self) -> bool:
-        """Whether the query goes on, as far as is known."""
+        """Returns whether the query is active. The answer may be _ACTIVE_LOOK_S old."""
         now_s = monotonic()
         if now_s - self._active_at_s >= _ACTIVE_LOOK_S:
             self._active_at_s = now_s
@@ -175,32 +175,32 @@ class Run:
         return self._active
 
     def exception(self) -> BaseException | None:
-        """What has ended the query, if anything did."""
+        """Returns the error that has ended the query, or None."""
         return self._query.exception() if self._query is not None else None
 
     @property
     def next_start(self) -> Boundary:
-        """Where the next batch begins, or where the running one ends."""
+        """Returns where the next batch begins. This is the end of the running batch, if one runs."""
         return self._planner.next_start
 
     @property
     def keys(self) -> int | None:
-        """How many keys have a state. Returns None if the group keeps no state by key."""
+        """Returns how many keys have a state, or None if the group keeps no state by key."""
         return self._keyed.count if self._keyed is not None and self.stateful else None
 
     @property
     def state_bytes(self) -> int | None:
-        """The size of all keys and of what is kept for them. Returns None if Spark keeps it: its files alone
-        have a size."""
+        """Returns the size of all keys and their states. Returns None if Spark keeps the state, because then
+        only the files have a size."""
         if self._group.is_kept_by_spark:
             return None
         return self._keyed.bytes if self._keyed is not None and self.stateful else 0
 
     def close(self, *, stuck: bool = False) -> None:
-        """End the query, after the batch that is ending. What the run has kept cannot be read any more.
-        `stuck`: its batch does not end, so nobody waits for it."""
+        """Ends the query after the batch that is ending. The run's state cannot be read any more. With
+        `stuck`, the batch never ends, so this does not wait for it."""
         if (self._batches.let_go() or not self._group.is_planned) and not stuck:
-            # Its tasks end by themselves: Spark would kill the Python process of a task that it has to stop.
+            # Wait until the tasks have ended by themselves. If Spark stops a task, it kills its Python process.
             self._batches.engine_idle.wait(LET_GO_S)
         self._end_query()
         self._closing.close()

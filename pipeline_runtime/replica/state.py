@@ -1,7 +1,8 @@
-"""What the threads of one replica share: the journal's view, the permit, the batch that is running.
+"""The state that the threads of one replica share: the journal's view, the permit, the running batch.
 
-The threads read the attributes. They change them only through the methods below, each of which says what has
-happened; tests/unit/replica/test_state.py checks that nobody else assigns to them.
+The threads read the attributes of `ReplicaState` directly. They change the attributes only through its
+methods. Each method stands for one event. tests/unit/replica/test_state.py checks that no other code assigns
+to the attributes.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from pipeline_runtime.replica.stalls import read_between, way_behind
 
 @dataclass
 class Reads:
-    """What the tasks of the running batch have read, by (input, partition).
+    """The rows that the tasks of a batch have read, by (input, partition).
 
-    Spark may run a task twice. The second run then reports the same again.
+    Spark may run a task twice. The second run then replaces the report of the first run by an equal one.
     """
 
     rows: dict[tuple[int, int], int] = field(default_factory=dict)
     rejected: dict[tuple[int, int], list[RejectedRecord]] = field(default_factory=dict)
-    ended: set[str] = field(default_factory=set)  # inputs' positions that nothing follows
+    ended: set[str] = field(default_factory=set)  # keys of the partitions that have ended for good
 
     def all_rejected(self) -> list[RejectedRecord]:
         return [item for key in sorted(self.rejected) for item in self.rejected[key]]
@@ -51,8 +52,8 @@ class BatchSpan(NamedTuple):
 
 
 class Tentative(NamedTuple):
-    """A batch that has begun before the one before it is committed. If that one comes to nothing, so does
-    this one."""
+    """A batch that begins while the batch before it is being committed. If that commit fails, the tentative
+    batch is dropped."""
 
     span: BatchSpan
     reads: Reads
@@ -60,14 +61,15 @@ class Tentative(NamedTuple):
 
 @dataclass
 class ReplicaState:
-    """Guarded by `changed`, which every method takes by itself; a thread may hold it already.
+    """The shared state of one replica. The condition `changed` guards it.
 
-    A thread that reads several attributes which belong together holds `changed` while it does.
+    Every method acquires `changed`. The caller may hold `changed` already. A thread that reads several
+    attributes that belong together holds `changed` while it reads them.
     """
 
     changed: threading.Condition = field(default_factory=threading.Condition)
-    version: int = 0  # counts the changes, so that a thread which looks away in between misses none
-    wanted_definition: str = ""  # the version of the one that the replica is to run
+    version: int = 0  # the number of changes; a waiting thread compares it, so it misses no change
+    wanted_definition: str = ""  # the version of the definition that the replica is to run
     directive: Directive = field(default_factory=Directive)
     order: ClaimOrder | None = None  # the newest order to claim
     order_refused: str | None = None  # why the newest order was refused
@@ -75,34 +77,34 @@ class ReplicaState:
     local: Seq = Seq(0)  # the newest batch that this replica has processed
     # Where the first batch of the present state begins.
     state_begins: Boundary = field(default_factory=lambda: Boundary(Seq(0), {}, 0))
-    permit: CommitPermit | None = None
+    permit: CommitPermit | None = None  # None if this replica does not own
     armed: bool = False  # the owner may release to this replica
     claiming: bool = False
-    # How many requests the first commit as owner took; None until there was one.
+    # The number of requests that the first commit as owner took. None before that commit.
     first_commit_requests: int | None = None
-    # As the owner: of all batches up to the newest one that it has committed. `view` reads its own commits
-    # back only later.
+    # The totals of all batches up to the newest one that this owner has committed. `view` has them later,
+    # when the replica has read its own commit from the journal.
     totals: Totals = field(default_factory=Totals)
-    granted: Seq | None = None  # the batch that is running, or is being committed
-    granted_at_ms: int = 0  # when that was
-    committing: bool = False  # it is being committed, and the next one may begin
-    tentative: Tentative | None = None  # the next one, which has begun meanwhile
-    ahead: bool = False  # the journal did not have the running batch when it was granted
-    span: BatchSpan | None = None  # of `granted`, or of the last batch
-    reads: Reads = field(default_factory=Reads)
+    granted: Seq | None = None  # the batch that is running or being committed
+    granted_at_ms: int = 0  # when `granted` began
+    committing: bool = False  # `granted` is being committed, and the next batch may begin
+    tentative: Tentative | None = None  # the next batch, if it has begun during the commit
+    ahead: bool = False  # the journal did not have the running batch when the batch was granted
+    span: BatchSpan | None = None  # the span of `granted`, or of the last batch
+    reads: Reads = field(default_factory=Reads)  # the rows that `granted` has read
     draining: bool = False  # no further batch is granted
-    paused_at_ms: int | None = None
-    held: bool = False  # as the owner it begins no batch: its topics are not what they were
+    paused_at_ms: int | None = None  # None if the replica is not paused
+    held: bool = False  # as the owner, the replica begins no batch, because its topics have changed
     pause_shift_ms: int = 0  # how long the sources' clocks have stood still since the last batch
-    ended: bool = False  # the group has processed all there will ever be
+    ended: bool = False  # the group has processed its last row: all its sources have ended
     connected: threading.Event = field(default_factory=threading.Event)  # the query has asked the gate
-    failure: BaseException | None = None  # what a batch has raised; Spark would wrap it in text
+    failure: BaseException | None = None  # the error of a batch, because Spark passes on only its text
     measures: Measures = field(default_factory=Measures)
 
-    # --- what is wanted
+    # --- the directive
 
     def direct(self, directive: Directive, *, exact: bool) -> None:
-        """The control side has sent a directive. `exact`: standbys of this group follow batch by batch."""
+        """Takes over a new directive. `exact`: standbys of this group follow batch by batch."""
         with self.changed:
             self.directive = replace(directive, followed=directive.followed and exact)
             order = directive.order
@@ -116,21 +118,21 @@ class ReplicaState:
                 self.paused_at_ms = since_ms
 
     def resume_at(self, at_ms: int) -> None:
-        """The pause is over: the sources' clocks have stood still for as long as it took."""
+        """Ends the pause. The sources' clocks have stood still during the pause."""
         with self.changed:
             if self.paused_at_ms is not None:
                 self.pause_shift_ms += at_ms - self.paused_at_ms
                 self.paused_at_ms = None
 
     def hold(self, held: bool) -> None:
-        """With `held` the owner begins no further batch, because of its topics. Without, it may again."""
+        """Forbids the owner to begin a batch, because its topics have changed, or allows it again."""
         with self.changed:
             if self.held != held:
                 self.held = held
                 self.tell()
 
     def drain(self, draining: bool = True) -> None:
-        """No further batch is granted from now on, or batches are granted again."""
+        """Stops the granting of batches. With `draining` False, batches are granted again."""
         with self.changed:
             self.draining = draining
             self.tell()
@@ -138,7 +140,7 @@ class ReplicaState:
     # --- the journal and the local state
 
     def begin_following(self, view: JournalView, local: Seq) -> None:
-        """The local state was opened at `local`, and the journal is read into `view`."""
+        """Begins with a local state that stands at `local`, and with the journal as `view` has it."""
         with self.changed:
             self.view, self.local = view, local
             self.granted = self.span = self.tentative = None
@@ -149,7 +151,7 @@ class ReplicaState:
             self.state_begins = boundary
 
     def begin_run(self, *, ended: bool) -> None:
-        """A query is about to start. `ended`: the group has processed all there will ever be."""
+        """Notes that a query is about to start. `ended`: the group has processed its last row."""
         with self.changed:
             self.failure = None
             self.ended = ended
@@ -166,12 +168,12 @@ class ReplicaState:
             self.tell()
 
     def order_is_done(self, refused: str | None) -> None:
-        """The newest order was carried out, or refused for that reason."""
+        """Notes that the newest order was carried out. `refused`: why it was refused instead, or None."""
         with self.changed:
             self.order_refused = refused
 
     def own(self, permit: CommitPermit) -> None:
-        """The replica is the owner from now on."""
+        """Makes the replica the owner."""
         with self.changed:
             self.permit, self.armed = permit, False
             self.first_commit_requests = None
@@ -185,26 +187,26 @@ class ReplicaState:
             self.tell()
 
     def claim_by(self, order: ClaimOrder) -> None:
-        """The replica gives itself an order: it claims again what it has owned."""
+        """Takes an order that the replica gives itself, to claim a group again that it has owned."""
         with self.changed:
             self.order = order
 
     def released(self) -> None:
-        """The journal has this owner's RELEASE: the replica is a follower from now on."""
+        """Makes the replica a follower, because the journal has its RELEASE."""
         with self.changed:
             self.permit = None
             self.tell()
 
     def lose_permit(self) -> None:
-        """The replica may not commit any more, and nobody may release to it."""
+        """Takes the permit away: the replica may not commit, and no owner may release to it."""
         with self.changed:
             self.permit, self.armed = None, False
 
     # --- a batch
 
     def grant(self, start: Boundary, end: Boundary, *, shifted_ms: int | None = None) -> None:
-        """A batch begins. `shifted_ms`: by how much it moves the sources' clocks, because of a pause. It is
-        None for a batch that another owner has decided, which contains every shift up to now."""
+        """Begins a batch. `shifted_ms`: the part of the pauses that this batch takes off the sources' clocks.
+        It is None for another owner's batch, which has taken off all pauses up to now."""
         with self.changed:
             batch = Tentative(BatchSpan(start, end), Reads())
             if self.committing:
@@ -220,20 +222,20 @@ class ReplicaState:
         self.reads = batch.reads
 
     def begin_commit(self) -> None:
-        """The running batch was processed. The next one may begin while it is committed."""
+        """Notes that the running batch was processed. The next batch may begin during the commit."""
         with self.changed:
             self.committing = True
 
     def count_batch_from_now(self) -> None:
-        """What has passed of the running batch's time does not count."""
+        """Counts the running batch's time from now on, and forgets the time that has passed."""
         with self.changed:
             self.granted_at_ms = int(time() * 1000)
 
     def task_has_read(
         self, key: tuple[int, int], rows: int, rejected: list[RejectedRecord], ended: Iterable[str]
     ) -> None:
-        """A task has read its slice of the (input, partition) `key`. `ended`: the positions that nothing
-        follows."""
+        """Notes that a task has read its slice of the (input, partition) `key`. `ended`: the keys of the
+        partitions that have ended for good."""
         with self.changed:
             reads = self.reads if self.tentative is None else self.tentative.reads
             reads.rows[key] = rows
@@ -241,8 +243,8 @@ class ReplicaState:
             reads.ended.update(ended)
 
     def committed(self, requests: int, totals: Totals) -> bool:
-        """The owner has committed the running batch with so many requests, and says these totals with it.
-        Returns whether it was the first commit by its permit."""
+        """Notes that the owner has committed the running batch. `requests`: how many requests this took.
+        `totals`: the totals in the COMMIT. Returns whether this was the first commit by the permit."""
         with self.changed:
             self.totals = totals
             first = self.first_commit_requests is None
@@ -251,7 +253,7 @@ class ReplicaState:
             return first
 
     def processed(self, end: Boundary, *, ended: bool) -> None:
-        """The running batch counts, and the local state stands at its end."""
+        """Notes that the running batch is final, and that the local state stands at its end."""
         with self.changed:
             self.local = end.seq
             self.view.forget(end.seq)
@@ -259,7 +261,8 @@ class ReplicaState:
             self.tell()
 
     def batch_is_over(self) -> None:
-        """The batch that was being committed counts. One that has begun meanwhile is tentative no more."""
+        """Ends the batch that was being committed. The tentative batch, if there is one, becomes the running
+        batch."""
         with self.changed:
             batch, self.tentative = self.tentative, None
             self.committing, self.granted = False, None
@@ -274,35 +277,35 @@ class ReplicaState:
             self.tell()
 
     def fail(self, error: BaseException) -> None:
-        """Keep the first failure only: later ones may be its consequences."""
+        """Keeps the first failure only, because later ones may be its consequences."""
         with self.changed:
             if self.failure is None:
                 self.failure = error
             self.tell()
 
-    # --- what follows from it
+    # --- answers that follow from the attributes
 
     @property
     def batch_since_ms(self) -> int | None:
-        """Since when a batch runs that is this replica's to end. Returns None if none runs, or if it waits
-        for the owner to commit it."""
+        """Returns when the running batch began (ms since 1970). Returns None if no batch runs, or if the
+        batch can end only after the owner has committed it."""
         announced_only = self.ahead and self.permit is None
         return self.granted_at_ms if self.granted is not None and not announced_only else None
 
     @property
     def newest_span(self) -> BatchSpan | None:
-        """Where the newest batch that was granted starts, and where it ends."""
+        """Returns the span of the newest batch that was granted."""
         return self.span if self.tentative is None else self.tentative.span
 
     @property
     def reads_now(self) -> str:
-        """What the newest running batch reads, in words."""
+        """Returns a text for people: which rows the newest running batch reads."""
         span = self.newest_span
         return "" if self.granted is None or span is None else read_between(span.start.ends, span.end.ends)
 
     @property
     def way_behind(self) -> WayOn | None:
-        """The way to go on behind what the newest running batch reads."""
+        """Returns the way to go on after the rows that the newest running batch reads."""
         span = self.newest_span
         return None if self.granted is None or span is None else way_behind(span.start.ends, span.end.ends)
 
@@ -316,27 +319,29 @@ class ReplicaState:
 
     @property
     def has_committed(self) -> bool:
-        """It owns, and has committed a batch since it was granted that."""
+        """Returns whether the replica owns, and has committed a batch by its present permit."""
         return self.permit is not None and self.first_commit_requests is not None
 
     @property
     def has_paused(self) -> bool:
-        """It is paused, and the batch that ran then has ended, which may have put out rows since."""
+        """Returns whether the replica is paused, and the batch that ran at that time has ended. That batch
+        may have written rows after the pause began."""
         return self.paused and self.granted is None
 
     @property
     def rewinds_to(self) -> Seq | None:
-        """The batch to rewind to, if the replica is ordered to: it follows nothing behind that."""
+        """Returns the batch to which the replica is ordered to rewind, or None. The replica follows no batch
+        after that one."""
         order = self.order
         if order is None or self.permit is not None or order.id in self.view.orders:
-            return None  # an order rewinds once, however often it is carried out
+            return None  # an order rewinds only once, even if it is carried out several times
         return order.rewind
 
     @property
     def takes_over_without_state(self) -> bool:
-        """The replica is ordered to leave the state behind that another definition has made.
+        """Returns whether the replica is ordered to take over without the state of another definition.
 
-        That happens once: the CLAIM makes the replica's own definition the journal's.
+        This happens once: after the CLAIM, the journal names the replica's own definition.
         """
         order = self.order
         if order is None or not order.fresh:
@@ -352,8 +357,8 @@ class ReplicaState:
         announced: int = 0,
         batch_ms: float = 0.0,
     ) -> Facts:
-        """What core.py decides by. `spec` is the definition that the query runs; for the others see Facts.
-        The caller holds `changed` for as long as it goes by the answer."""
+        """Returns the facts for the decisions in core.py. `spec` is the definition that the query runs. Facts
+        explains the other arguments. The caller holds `changed` for as long as it uses the answer."""
         return Facts(
             view=self.view,
             local=self.local,
@@ -377,23 +382,23 @@ class ReplicaState:
         )
 
     def latency_ms(self, spec: GroupSpec) -> int:
-        """The latency target: the directive's, or else the definition's."""
+        """Returns the latency target: the directive's, or else the definition's."""
         return self.directive.latency_ms or spec.pace.latency_ms
 
     # --- waiting
 
     def tell(self) -> None:
-        """Wake all threads that wait for a change. The caller holds `changed`."""
+        """Wakes all threads that wait for a change. The caller holds `changed`."""
         self.version += 1
         self.changed.notify_all()
 
     def poke(self) -> None:
-        """Something outside has changed: wake all threads that wait."""
+        """Wakes all threads that wait, because something outside this state has changed."""
         with self.changed:
             self.tell()
 
     def wait_for_change(self, seen: int, timeout_s: float) -> int:
-        """Block until `version` differs from `seen`, at most for `timeout_s`; returns the version."""
+        """Waits until `version` differs from `seen`, at most for `timeout_s`. Returns the version."""
         with self.changed:
             self.changed.wait_for(lambda: self.version != seen, timeout_s)
             return self.version

@@ -1,4 +1,4 @@
-"""How far each input of a group reaches now, and so where an owner's next batch may end."""
+"""Finds where each input of a group ends now. An owner's next batch may end there at the latest."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pipeline_runtime.operators.sdk import SourceReader
 
 _AHEAD_WAIT_S = 1.0
 _ASKED_EVERY_S = 0.25
-"""How often the broker is asked where the topics end, while more is known to wait than a batch takes."""
+"""The pause between two questions to the broker where the topics end, while a full batch of rows waits."""
 MORE_RATIO = 64
-"""A batch may have this part of its rows more if nothing is left then. Chosen, not measured."""
+"""A batch may exceed its limit by one 64th if no row is left then. This number was chosen, not measured."""
 BATCH_BYTES_MAX = 64 * 1024 * 1024
-"""How large the values of a batch's records should be at most, together."""
+"""The greatest size that the values of a batch's records should have together."""
 
 
 def slices_between(
@@ -33,8 +33,11 @@ def slices_between(
     flushes: bool,
     ticks: bool = False,
 ) -> list[Slice]:
-    """What tasks read for a batch: one slice for each partition that has moved, a flush if the inputs have
-    come a stage nearer to their end, and a tick if an operator has to know of each batch. Pure."""
+    """Returns the slices that the tasks read for a batch. Pure.
+
+    There is one slice for each partition with new records. There is a flush if the inputs have reached the
+    next stage of their end. There is a tick if an operator has to see each batch (`ticks`).
+    """
     ids = start.get(TOPIC_IDS, {})
     parts = [
         Slice(
@@ -61,15 +64,15 @@ class InputTopicDiffers(RuntimeError):
 
 
 def shares(waiting: Mapping[str, int], rows_max: int) -> dict[str, int]:
-    """How many of each input's waiting offsets a batch of at most `rows_max` rows takes. Pure.
+    """Returns how many of its waiting offsets each input gives to a batch of at most `rows_max` rows. Pure.
 
-    The ends of transactions have offsets, too. What one full batch of another group has written is therefore
-    more than a full batch here. So that no single row is left for a batch of its own, a batch takes up to a
-    MORE_RATIO-th more if nothing is left then.
+    The ends of transactions have offsets, too. So a full batch of another group has more offsets than a full
+    batch here may have. A batch may therefore exceed `rows_max` by one MORE_RATIO-th if nothing is left then.
+    Otherwise the last few rows would need a batch of their own.
 
-    The shares are in proportion to what waits, so that all inputs reach the present together. An input that
-    ran ahead would move the watermark past the rows of the others. Each input that has rows gets at least
-    one.
+    The shares are in proportion to the waiting offsets, so that all inputs reach the present together. If one
+    input ran ahead, it would move the watermark past the rows of the other inputs. Each input with waiting
+    offsets gives at least one.
     """
     total = sum(waiting.values())
     if total <= rows_max + rows_max // MORE_RATIO:
@@ -84,12 +87,12 @@ def shares(waiting: Mapping[str, int], rows_max: int) -> dict[str, int]:
 
 
 def fitting_rows(rows_max: int, row_bytes: float) -> int:
-    """How many rows a batch may have if each takes so many bytes: never none. Pure."""
+    """Returns how many rows of `row_bytes` bytes a batch may have: at least 1, at most `rows_max`. Pure."""
     return max(1, min(rows_max, int(BATCH_BYTES_MAX / max(1.0, row_bytes))))
 
 
 class InputOffsets:
-    """Asks Kafka and the group's source operators. Used by one thread at a time."""
+    """Asks Kafka and the group's source operators where they end. One thread at a time may use it."""
 
     def __init__(
         self,
@@ -99,7 +102,7 @@ class InputOffsets:
         rows_max: int,
         arrived: Callable[[], None],
     ) -> None:
-        """`arrived`: called from another thread when a topic has new records."""
+        """`arrived` is called, from another thread, when a topic has new records."""
         self._topics = [group_input for group_input in inputs if group_input.topic is not None]
         self._keys = {key for group_input in inputs for key in group_input.end_keys()}
         self._sources = dict(sources)
@@ -112,15 +115,15 @@ class InputOffsets:
         self._kafka = kafka
         self._consumer: Any = None
         self._prefetcher = Prefetcher(kafka, self._partitions, arrived)
-        self._bulk = False  # so much waits that the tasks read it themselves
-        self._known: dict[str, int] = {}
-        self._asked_at_s = 0.0  # when the broker has said that (monotonic clock)
-        self._rows_per_offset: dict[str, float] = {}  # as it was found last, by partition
-        self._row_bytes = 0.0  # of the rows read last, on average
+        self._bulk = False  # so many records wait that the tasks read them without the prefetcher
+        self._known: dict[str, int] = {}  # where the partitions end, as the broker said
+        self._asked_at_s = 0.0  # when the broker last said so (monotonic clock)
+        self._rows_per_offset: dict[str, float] = {}  # the newest ratio, by partition
+        self._row_bytes = 0.0  # the average size of the rows that were read last
 
     def beginning(self, now_ms: int, seen: Seen) -> Ends:
-        """Where a group starts that has processed nothing. `seen`: the users' own topics, as they are now.
-        Raises KafkaError and InputTopicDiffers."""
+        """Returns where a group starts that has processed nothing. `seen`: the users' topics as they are now.
+        Raises KafkaError, TopicMissing and InputTopicDiffers."""
         ends: Ends = {id: source.initial(now_ms) for id, source in self._sources.items()}
         if self._partitions:
             consumer = self._open()
@@ -135,7 +138,7 @@ class InputOffsets:
         return ends
 
     def newest(self, keys: Collection[str]) -> dict[str, int]:
-        """The positions at which these partitions end now. Raises KafkaError."""
+        """Returns the offsets at which these partitions end now. Raises KafkaError."""
         if not keys:
             return {}
         partitions = {key: self._partitions[key] for key in keys}
@@ -143,7 +146,7 @@ class InputOffsets:
         return {key: found[partition] for key, partition in partitions.items()}
 
     def _outside(self, group_input: GroupInput, seen: Seen, ends: Ends) -> Ends:
-        """Where an element begins in a user's own topic, and which topic that is."""
+        """Returns where an element begins in a user's topic, together with the topic's id."""
         assert group_input.topic is not None
         topic = seen.get(group_input.topic)
         if topic is None:
@@ -161,12 +164,12 @@ class InputOffsets:
         return found
 
     def moved(self, ends: Ends, starts: Mapping[str, Any], seen: Seen) -> Ends | None:
-        """Where the first batch of these inputs begins, if the last one, of other inputs, has ended at
+        """Returns where a batch begins after the group's inputs have changed. The batch before it ended at
         `ends`.
 
-        Inputs that stay go on from `ends`. New ones begin where `starts` says, or at their newest record.
-        More partitions of a user's own topic begin at their first record. Returns None if no input is new.
-        Raises KafkaError and InputTopicDiffers.
+        Inputs that stay continue from `ends`. A new input begins where `starts` says, or else at the end of
+        its topic. New partitions of a user's topic begin at their first record. Returns None if the inputs
+        are the same as before. Raises KafkaError, TopicMissing and InputTopicDiffers.
         """
         keys = self._keys
         positions = {key for key in ends if not key.startswith("#")}
@@ -185,7 +188,7 @@ class InputOffsets:
         return {key: end for key, end in ends.items() if key in kept} | new
 
     def passed(self, ends: Ends) -> None:
-        """The group has processed all before `ends`, which need not be read ahead any more."""
+        """Notes that the group has processed all records before `ends`, so nobody has to prefetch them."""
         if not self._partitions or not ends:
             return
         if self._prefetcher.following:
@@ -194,16 +197,16 @@ class InputOffsets:
             self._prefetcher.follow(ends, ends.get(TOPIC_IDS, {}))
 
     def measured(self, rows: int, size: int) -> None:
-        """A slice was read, which had so many rows and bytes."""
+        """Notes how many rows and bytes a slice had."""
         if rows:
             self._row_bytes = size / rows
 
     def advance(self, start: Ends, now_ms: int, *, by_s: float = inf, as_one: int = 1) -> Ends:
-        """The furthest that a batch from `start` may reach; `start` itself if nothing has come. `as_one`: it
-        may have as many rows as so many batches.
+        """Returns the furthest position that a batch from `start` may reach. This is `start` itself if no row
+        waits. The batch may be as large as `as_one` usual batches.
 
-        Of what waits in topics, it takes only what had come by `by_s` (monotonic clock), but always the
-        oldest record. Raises KafkaError.
+        From topics, the batch takes only records that had come by `by_s` (monotonic clock). But it always
+        takes the oldest record. Raises KafkaError.
         """
         rows_max = self._rows_max * as_one
         known = self._topic_ends(start, rows_max) if self._partitions else {}
@@ -223,16 +226,16 @@ class InputOffsets:
         return end
 
     def records(self, key: str, start: int, end: int) -> list[Any] | None:
-        """The records of a slice, if they have been read ahead or are about to be. Returns None otherwise.
+        """Returns the prefetched records of a slice, or None. Waits up to _AHEAD_WAIT_S for them.
 
-        A follower may learn of a batch before it has its rows. On a slow line a task that asked for them
-        itself would wait longer.
+        A follower may learn of a batch before it has the batch's rows. The prefetcher is already fetching
+        them. On a slow line, a task that began a request of its own would wait longer.
         """
         return self._prefetcher.records(key, start, end, _AHEAD_WAIT_S)
 
     @property
     def gather_s(self) -> float:
-        """How long records may lie at the broker, so that more of them are fetched at once."""
+        """How long records may wait at the broker, so that one request fetches more of them."""
         return self._prefetcher.gather_s
 
     @gather_s.setter
@@ -240,17 +243,17 @@ class InputOffsets:
         self._prefetcher.gather_s = gather_s
 
     def rest_until(self, at_s: float) -> None:
-        """Nothing is read ahead before then (monotonic clock)."""
+        """Stops the prefetcher until `at_s` (monotonic clock)."""
         self._prefetcher.rest_until(at_s)
 
     @property
     def oldest_at_s(self) -> float | None:
-        """When the oldest waiting record came (monotonic clock). Returns None if that is not known."""
+        """Returns when the oldest waiting record came (monotonic clock), or None if that is not known."""
         return None if self._bulk else self._prefetcher.oldest_at_s()
 
     def arrived_at_s(self, start: Ends, end: Ends, now_ms: int) -> float | None:
-        """When the oldest row of the batch from `start` to `end` came, or was due (monotonic clock).
-        `now_ms` is the time now. Returns None if that is not known."""
+        """Returns when the oldest row of the batch from `start` to `end` came, or was due (monotonic clock).
+        `now_ms` is the present time. Returns None if no such time is known."""
         found: list[float] = []
         if any(end[key] != start[key] for key in self._partitions):
             came = None if self._bulk else self._prefetcher.arrived_at_s()
@@ -266,16 +269,17 @@ class InputOffsets:
         return min(found, default=None)
 
     def full(self, ends: Ends) -> bool:
-        """Whether more waits behind `ends` than is read ahead. To wait for still more would gain nothing."""
+        """Returns whether more records wait after `ends` than the prefetcher can hold. Then a batch gains
+        nothing if it waits for more."""
         return self._prefetcher.full or (self._bulk and self.lag_rows(ends) > 0)
 
     @property
     def waiting(self) -> bool:
-        """Whether records have come that no batch has taken yet."""
+        """Returns whether records wait that no batch has taken yet."""
         return self._bulk or self._prefetcher.oldest_at_s() is not None
 
     def lag_rows(self, ends: Ends) -> int:
-        """How many offsets behind `ends` are known to be unread. Commit markers count as well."""
+        """Returns how many unread offsets after `ends` are known. Commit markers count as well."""
         return sum(max(0, self._known.get(key, 0) - ends.get(key, 0)) for key in self._partitions)
 
     def look(self, start: Ends) -> None:
@@ -284,10 +288,11 @@ class InputOffsets:
             self._topic_ends(start, self._rows_max)
 
     def waiting_rows(self, ends: Ends) -> int | None:
-        """How many rows wait behind `ends` in topics. Returns None until the broker has said where they end.
+        """Returns how many rows wait after `ends` in topics, or None until the broker has said where the
+        topics end.
 
-        Those that are not here are estimated by the share of records among the offsets that are, since
-        commit markers have offsets too.
+        The rows that are not prefetched are estimated, because commit markers have offsets, too. The estimate
+        uses the ratio of rows to offsets among the prefetched records.
         """
         if self._partitions and not (self._known and (self._bulk or self._prefetcher.has_looked)):
             return None
@@ -302,8 +307,8 @@ class InputOffsets:
         return round(total)
 
     def next_due_ms(self, ends: Ends) -> int | None:
-        """When the next row of the group's sources is due, in ms since 1970. Returns None if no source
-        knows."""
+        """Returns when the next row of the group's sources is due (ms since 1970), or None if no source knows
+        it."""
         dues = [source.due_ms(ends[id], ends[id]) for id, source in self._sources.items() if id in ends]
         return round(min(due for due in dues if due is not None)) if any(dues) else None
 
@@ -315,7 +320,8 @@ class InputOffsets:
         return all(source.ended(ends[id]) for id, source in self._sources.items())
 
     def source_shifted(self, ends: Ends, paused_ms: int) -> Ends:
-        """The same position after a pause, in which the clocks of replayed recordings stood still."""
+        """Returns the position `ends` after a pause of `paused_ms`. The clocks of replayed recordings stood
+        still in the pause."""
         return {
             key: self._sources[key].pause_shift(value, paused_ms) if key in self._sources else value
             for key, value in ends.items()
@@ -331,8 +337,8 @@ class InputOffsets:
             self._consumer = None
 
     def _topic_ends(self, start: Ends, rows_max: int) -> dict[str, int]:
-        """Where the topics end. Asks the broker only if not all that waits has been read ahead, and a batch
-        of `rows_max` rows would not be full without its answer."""
+        """Returns where the topics end. Asks the broker only if the prefetcher does not hold all waiting
+        records, and if the known ones do not fill a batch of `rows_max` rows."""
         if not self._bulk and not self._prefetcher.full:
             self._known = self._prefetcher.ends()
             return self._known

@@ -1,4 +1,4 @@
-"""What a batch makes, as the records of one transaction. Pure."""
+"""Turns the results of a batch into the records of one Kafka transaction. Pure."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ from pipeline_runtime.planning.replay import streams_read
 
 RAW_CHARACTERS_MAX = 100_000
 KEY_CHARACTERS_MAX = 1000
-"""How much of a row's text and of its key a dead letter quotes."""
+"""A dead letter quotes at most so many characters of a row's text and of its key."""
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedRecord:
     """An input record that could not be read."""
 
-    consumer: str  # the element whose dead letters take it
+    consumer: str  # the element to whose dead letters the record goes
     input: str  # the stream, "element.port"
     partition: int
     offset: int
     raw: str
     reason: str
     key: str | None = None
-    time_ms: int | None = None  # of the record, as its topic has it
+    time_ms: int | None = None  # the timestamp of the record in its topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,12 @@ def outgoing(
     limits: Callable[[str], TopicLimits] = lambda _: TopicLimits(),
     now_ms: int = 0,
 ) -> BatchRecords:
-    """The records of a batch: its outputs, its dead letters, and those of the records that could not be read.
-    With `ending` the readers are told that nothing follows. What a topic would refuse, by its `limits`, is a
-    dead letter of the element that has made it: one record never stops the others."""
+    """Returns the records of a batch: its output rows and its dead letters.
+
+    The input records in `rejected` become dead letters. With `ending`, each stream gets a last record that
+    says that nothing follows. If a topic would refuse a row by its `limits`, the row becomes a dead letter of
+    the element that made it. So one row never stops the others.
+    """
     records: list[Outgoing] = []
     rows_out = 0
     refused: list[dict[str, Any]] = []
@@ -113,8 +116,8 @@ def outgoing(
 
 
 def _letters_of(spec: GroupSpec, letters: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yields what elements could not take. A letter says where its row lies, if no other element of the group
-    stands before the one that could not take it."""
+    """Yields the dead letters of the elements. A letter names the place of its row in the input, if the
+    element reads that input itself, not through another element of the group."""
     for letter in letters.to_pylist():
         number, offset = letter.pop("partition"), letter.pop("offset")
         source, partition = (None, 0) if number is None else stream_and_partition(spec, number)
@@ -135,7 +138,7 @@ def _letter_of(record: RejectedRecord) -> dict[str, Any]:
 
 
 def _tell_of_row(letter: dict[str, Any]) -> None:
-    """Leaves out what is not known of the row, and cuts a long key."""
+    """Removes the key and the time if they are not known, and cuts a long key."""
     for name in ("key", "time_ms"):
         if letter.get(name) is None:
             letter.pop(name, None)
@@ -146,18 +149,19 @@ def _tell_of_row(letter: dict[str, Any]) -> None:
 def element_rows(
     spec: GroupSpec, counts: Mapping[str, int], rows_in: int, dead_letters: Mapping[str, int]
 ) -> ElementCounts:
-    """The rows in and out, and the dead letters, of each element of a group of several. Rows are None if only
-    Spark saw them.
+    """Returns the number of rows in, rows out and dead letters of each element. Returns {} for a group of one
+    element. A number of rows is None if only Spark saw the rows.
 
-    `counts` has the rows of each stream that was seen. `rows_in` is all that the group has read, with what
-    could not be read. If that is one stream, each of its readers got all of it.
+    `counts` has the number of rows of each stream whose rows Python saw. `rows_in` is the number of all rows
+    that the group has read, including the unreadable ones. If the group reads one stream, each element that
+    reads the stream got all of its rows.
     """
     if len(spec.elements) < 2:
         return {}
     members = {element.id for element in spec.elements}
-    # A source element has no inputs: it stands for the stream that it reads.
+    # A source element has no inputs, so its own output stands for them.
     inputs = {element.id: list(element.inputs.values()) or [f"{element.id}.out"] for element in spec.elements}
-    # A stream of another member has only rows that could be read.
+    # A stream of another element of the group has no unreadable rows.
     from_outside = {
         id: {
             source for source in sources if (maker := source.partition(".")[0]) == id or maker not in members
@@ -185,8 +189,8 @@ def _with_headers(topic: str, columns: Columns | Rows, headers: Sequence[Headers
 def _made(
     batch_output: BatchOutput, source: str, limits: TopicLimits, now_ms: int
 ) -> Iterator[tuple[Columns | Rows, Sequence[Headers] | None]]:
-    """Yields a stream's rows, but those that a task has encoded, if the topic takes them so, and their
-    headers, if they have any. One without a time gets the present one."""
+    """Yields a stream's rows, with their headers if they have any. A row without a time gets `now_ms`. Rows
+    that a task has encoded are left out if the topic takes them in that form."""
     if (records := batch_output.records.get(source)) is not None:
         keys, values = (records[name].cast(pa.binary()).combine_chunks() for name in ("key", "value"))
         headers = records[HEADERS].to_pylist() if HEADERS in records.column_names else None
@@ -208,7 +212,7 @@ def _takes_bodies(limits: TopicLimits, bodies: pa.Table, now_ms: int) -> bool:
 
 
 def _takes(limits: TopicLimits, newest_ms: int, now_ms: int) -> bool:
-    """Whether it is plain that the topic takes rows as columns, of which the newest has this time."""
+    """Returns whether the topic surely takes rows as columns. `newest_ms`: the time of the newest row."""
     return (
         limits.takes_size(BODY_BYTES_MAX)
         and not limits.needs_key
@@ -217,7 +221,7 @@ def _takes(limits: TopicLimits, newest_ms: int, now_ms: int) -> bool:
 
 
 def _all_fit(limits: TopicLimits, columns: Columns, headers: Sequence[Headers] | None, now_ms: int) -> bool:
-    """Whether it is plain that the topic takes all of these records, as it nearly always is."""
+    """Returns whether the topic surely takes all of these records. This is nearly always so."""
     times_ms = columns.times_ms
     beside = max(map(headers_bytes, headers or ()), default=0)
     return not len(columns) or (
@@ -234,7 +238,7 @@ def _within(
     headers: Sequence[Headers] | None,
     now_ms: int,
 ) -> tuple[Columns, Sequence[Headers] | None, list[dict[str, Any]]]:
-    """The records that the topic takes, with their headers, and dead letters of the others."""
+    """Returns the records that the topic takes, their headers, and dead letters for the other records."""
     if _all_fit(limits, columns, headers, now_ms):
         return columns, headers, []
     accepted: list[int] = []
@@ -273,7 +277,7 @@ def _end_records(spec: GroupSpec) -> list[OutgoingRecord]:
 
 
 def _shortened(raw: Any) -> Any:
-    """The text that a dead letter quotes, cut to a length that fits into a record."""
+    """Returns the text that a dead letter quotes, cut to a length that fits into a record."""
     if not isinstance(raw, str) or len(raw) <= RAW_CHARACTERS_MAX:
         return raw
     return f"{raw[:RAW_CHARACTERS_MAX]}... ({len(raw)} characters)"

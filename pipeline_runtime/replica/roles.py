@@ -32,9 +32,9 @@ class CatchingUp:
     """One round in which a replica catches up with an owner that keeps committing, before it claims.
 
     Live migration of virtual machines copies memory in such rounds, too (Clark et al., "Live Migration of
-    Virtual Machines", NSDI 2005). Each round processes the batches that the journal held when the round began.
-    If more than half as many batches are left after a round, no further round begins: a follower that is no
-    faster than the owner would never catch up.
+    Virtual Machines", NSDI 2005). Each round processes the batches that the journal held when the round
+    began. If more than half as many batches are left after a round, no further round begins: a follower that
+    is no faster than the owner would never catch up.
     """
 
     order: str

@@ -200,7 +200,7 @@ class Run:
         """Ends the query after the batch that is ending. The run's state cannot be read any more. With
         `stuck`, the batch never ends, so this does not wait for it."""
         if (self._batches.let_go() or not self._group.is_planned) and not stuck:
-            # Wait until the tasks have ended by themselves. If Spark stops a task, it kills its Python process.
+            # Wait for the tasks to end by themselves: if Spark stops a task, it kills its Python process.
             self._batches.engine_idle.wait(LET_GO_S)
         self._end_query()
         self._closing.close()

@@ -1,8 +1,8 @@
-"""Compares the users' topics with where the group stands, all the time, and says how the group goes on.
+"""Compares the users' topics with the group's position, and decides how the group continues.
 
-The look itself costs the batches nothing: a thread of its own asks the broker every 2 s. What follows from it
-is decided by `topic_changes`. An owner whose topics have changed begins no batch until they are again as its
-position says, or until a CLAIM has moved the position.
+A thread asks the broker every 2 s, so the batches do not wait for the answer. The module `topic_changes`
+finds the changes. An owner whose topics have changed begins no batch. It begins one when the topics are again
+as its position says, or when a CLAIM has moved the position.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ log = logging.getLogger(__name__)
 
 NOTES_KEPT = 5
 LOOKS_MIN = 2
-"""How many looks have to come while the group stands where it does, before anything counts that is not sure:
-one of them may have begun before."""
+"""An uncertain change counts only after so many looks at the topics while the group's position stayed the
+same. The first of these looks may have begun before the group reached the position."""
 BATCH_ENDS_S = 5.0
-"""How long an owner waits for its running batch before it claims because its topics have changed."""
+"""An owner that has to claim because its topics have changed waits at most so long for its running batch."""
 _CODES = {
     "missing": "topic-missing",
     "another": "topic-recreated",
@@ -37,7 +37,8 @@ _CODES = {
 
 
 class TopicGuard:
-    """What follows is asked by the replica's thread. The rest is thread-safe."""
+    """The guard of one replica. The methods under "looking" are thread-safe. The replica's thread calls those
+    under "judging", except `note`."""
 
     def __init__(self, group: str, kafka: KafkaSettings, state: ReplicaState) -> None:
         self._group = group
@@ -46,19 +47,19 @@ class TopicGuard:
         self._inputs: tuple[GroupInput, ...] = ()
         self._watch: TopicWatch | None = None
         self._seen: Seen = {}
-        self._before: Seen = {}  # the look before that one
+        self._before: Seen = {}  # the result of the look before the newest one
         self._looks = 0
-        self._stands: tuple[Ends, int] = ({}, 0)  # where the group stands, and the looks up to then
-        self._claims_since_s = inf  # since when the owner waits for its batch, to claim then
-        self._judged: tuple[int, Collection[str]] | None = None  # the look and the ways that were judged
+        self._stands: tuple[Ends, int] = ({}, 0)  # the group's position, and `_looks` when it came there
+        self._claims_since_s = inf  # since when the owner waits for its batch in order to claim
+        self._judged: tuple[int, Collection[str]] | None = None  # `_looks` and the ways on, last judged
         self.error: ReplicaError | None = None
         self.notes: tuple[ReplicaNote, ...] = ()
 
     # --- looking
 
     def watch(self, inputs: Sequence[GroupInput]) -> None:
-        """Looks at these inputs' topics from now on, and once at once. A broker that is away is asked
-        later."""
+        """Looks at these inputs' topics now, and every 2 s from now on. If the broker does not answer now,
+        the first look comes later."""
         self.close()
         self._inputs = tuple(item for item in inputs if item.topic is not None and item.external)
         if not self._inputs:
@@ -70,7 +71,7 @@ class TopicGuard:
         self._watch = TopicWatch(self._kafka, self._topics(self._inputs), self._found)
 
     def look(self, inputs: Sequence[GroupInput]) -> Seen:
-        """Looks at these inputs' topics now. Raises KafkaError."""
+        """Looks at these inputs' topics now, and returns what the broker says. Raises KafkaError."""
         topics = self._topics(inputs)
         if not topics:
             return {}
@@ -93,13 +94,13 @@ class TopicGuard:
             self._state.tell()
 
     def oldest(self, ends: Ends) -> Mapping[str, int]:
-        """Returns the offset of the oldest record that is left of each partition that was seen, by its key in
-        the position `ends`. Nothing is left of a topic that does not exist, or is another one by now."""
+        """Returns the offset of the oldest record that each partition still has, by the partition's key in
+        `ends`. A topic that does not exist, or was created again, has no record left."""
         return oldest_left(ends, self._seen)
 
     def gone(self, start: Ends, end: Ends) -> str | None:
-        """Returns a topic that a batch between these positions reads and that does not exist, or None. The
-        newest two looks have to agree: a broker that has just started may not know everything."""
+        """Returns a missing topic that a batch from `start` to `end` would read, or None. The newest two
+        looks must agree, because a broker that has just started may not know all topics."""
         for item in self._inputs:
             topic = str(item.topic)
             missing = all(topic in look and look[topic] is None for look in (self._seen, self._before))
@@ -112,11 +113,11 @@ class TopicGuard:
         if watch is not None:
             watch.close()
 
-    # --- what follows
+    # --- judging
 
     def claims_because(self, ends: Ends) -> str | None:
-        """Says why this replica, if it owns, has to claim now, which moves its position. `ends`: where its
-        next batch begins, or where the running one ends."""
+        """Returns why this owner has to claim now, or None. The claim moves the group's position. `ends`:
+        where the next batch begins, or where the running batch ends."""
         state = self._state
         with state.changed:
             owns, runs, accepted = (
@@ -126,7 +127,7 @@ class TopicGuard:
             )
         if not owns:
             self._let_go()
-        # An owner comes here several times a batch. What is seen of its topics changes every 2 s.
+        # An owner calls this several times in each batch. The result of a look changes only every 2 s.
         judged = (self._looks, accepted) if owns else None
         if judged is not None and judged == self._judged and not state.held:
             return None
@@ -135,12 +136,12 @@ class TopicGuard:
         if why is None:
             self._claims_since_s = inf
             return None
-        # A running batch ends first, but one that waits for rows of a topic that is gone never does.
+        # A running batch ends first. But a batch that waits for rows of a missing topic never ends.
         self._claims_since_s = min(self._claims_since_s, monotonic())
         return None if runs and monotonic() - self._claims_since_s < BATCH_ENDS_S else why
 
     def explains_failure(self, ends: Ends) -> bool:
-        """Looks whether an owner's batch may have failed because of what has become of its topics."""
+        """Looks at the topics, and returns whether a change there may explain why an owner's batch failed."""
         if self._state.permit is None or not self._inputs:
             return False
         try:
@@ -150,14 +151,15 @@ class TopicGuard:
         return bool(topic_changes(self._inputs, ends, self._seen))
 
     def judge(self, ends: Ends, accepted: Collection[str]) -> str | None:
-        """Says of an owner whose next batch begins at `ends` how it goes on, by the newest look.
+        """Decides, by the newest look, how an owner continues whose next batch begins at `ends`.
 
-        Returns why it has to claim, which moves its position. Returns None if it goes on where it stands, or
-        cannot go on: then `error` says why, and it begins no batch.
+        Returns why the owner has to claim, which moves its position. Returns None if the owner continues at
+        its position. Also returns None if the owner cannot continue: it then begins no batch, and `error`
+        says why.
         """
         if self._stands[0] != ends:
             self._stands = (ends, self._looks)
-        # A look from before the group came here shows a topic that ends too early.
+        # A look from before the group came to `ends` may show a topic that ends before `ends`.
         is_new = self._looks - self._stands[1] < LOOKS_MIN
         changes = [
             change
@@ -185,23 +187,23 @@ class TopicGuard:
         self.error = ReplicaError.of(code, message, at_ms, ways=ways)
 
     def misses(self, missing: TopicMissing) -> None:
-        """The group cannot begin, since a topic does not exist."""
+        """Sets `error`, because the group cannot begin without the missing topic."""
         self._say([TopicChange("missing", missing.topic, str(missing))])
 
     def passed(self, changes: Sequence[TopicChange]) -> None:
-        """The group's position was moved because of these."""
+        """Notes the changes because of which the group's position was moved."""
         for change in changes:
             self.note(change.message)
 
     def note(self, message: str) -> None:
-        """Keeps something that people should know of a topic, which does not stop the group."""
+        """Keeps a message about a topic that people should read, and that does not stop the group."""
         log.warning("%s: %s", self._group, message)
         if message not in [each.message for each in self.notes]:
             new = ReplicaNote(kind="element.topic", message=message, at_ms=_now_ms())
             self.notes = (*self.notes, new)[-NOTES_KEPT:]
 
     def _let_go(self) -> None:
-        """A replica that does not own has no trouble of its own with its topics."""
+        """Clears the error of a replica that does not own, because only an owner can be held."""
         if self._state.held:
             self.error = None
             self._state.hold(False)

@@ -3,8 +3,8 @@
     usable --full disk--> failed --reopen--> usable, as soon as there is space again
     usable --damage-----> failed --rename, open a new one--> usable, and empty
 
-A database that was set aside is kept for anyone who wants to look at it. New checkpoints are taken, and the
-other places (the central store, the backup node) still hold the earlier ones.
+The Caretaker keeps a database that it has set aside, so that a person can look at it. The new database takes
+new checkpoints. Earlier checkpoints are still in the other places: the central store and the backup node.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ def set_aside(path: Path) -> Path:
 
 
 class Caretaker:
-    """Looks after one database, with a thread that also calls `tend` each `every_s`. All methods are
+    """Looks after one database, by a thread that also calls `tend` every `every_s`. All methods are
     thread-safe.
 
-    A database that another process uses is not touched: the constructor raises, as StateDatabase's does.
+    If another process uses the database, the constructor raises the error of StateDatabase and changes
+    nothing.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Caretaker:
         self._changed = changed
         self._every_s = every_s
         self._lock = threading.Lock()
-        # the database that was set aside, and until when it is reported
+        # the message about a database that was set aside, and the time until which it is shown
         self._told: tuple[float, str] | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"care {path.name}", daemon=True)
@@ -106,7 +107,7 @@ class Caretaker:
         try:
             self._changed()
         except Exception:
-            _log.exception("%s: what has changed could not be told", self.database.path)
+            _log.exception("%s: the change could not be reported", self.database.path)
 
     def _reopened(self) -> StateDatabaseUnavailable | None:
         try:

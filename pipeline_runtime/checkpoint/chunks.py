@@ -1,4 +1,4 @@
-"""Pieces of files, addressed by the sha256 of their raw bytes, and their compressed form.
+"""Chunks: pieces of files, addressed by the sha256 of their raw bytes, and their compressed form.
 
 An encoded chunk has 1 byte codec (0 raw, 1 zstd), 4 bytes raw size (big-endian) and the payload. This form is
 stored in the database and sent over the network, so a chunk is compressed only once.
@@ -50,7 +50,7 @@ def decode(sha: str, encoded: bytes) -> bytes:
         raise CheckpointDamaged(
             f"Chunk {sha[:12]}… is damaged ({error}).",
             "Checkpoints that do not use this chunk are not affected.",
-            "The next older checkpoint is used; check the disk that held this one.",
+            "Fogline uses the next older checkpoint. Check the disk that held this one.",
         ) from error
     return raw
 
@@ -77,9 +77,9 @@ class Unframer:
                 digest, length = _FRAME.unpack_from(self._pending, position)
                 if length > ENCODED_BYTES_MAX:
                     raise CheckpointDamaged(
-                        "A stream of chunks is not what it should be.",
+                        "A stream of chunks cannot be read: one of its frames has an impossible length.",
                         "Chunks that arrived before are kept.",
-                        "Try again; when this repeats, check that both sides have the same version.",
+                        "Try again. If this repeats, check that both sides have the same version.",
                     )
                 end = position + _FRAME.size + length
                 if end > len(self._pending):

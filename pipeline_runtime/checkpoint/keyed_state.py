@@ -1,23 +1,24 @@
-"""Keeps the states of a processor in a RocksDB of the replica's own. The database always stands at the end of
-one batch.
+"""Keeps the states of a processor in a RocksDB. Each replica has its own.
 
-    k<key>    what is kept for a key: bytes, as batch.kept makes them
-    w         what is kept for the element as a whole: the key None
-    n         how many keys there are
-    b         how many bytes all of these keys and states have
-    e         the batch at whose end all of them stand: `{"seq", "ends", "batch_time"}`; absent at first
+The database always has the state at the end of one batch:
+
+    k<key>    the state of a key: bytes that batch.kept makes
+    w         the state of the element as a whole: the key None
+    n         the number of keys
+    b         the number of bytes of all keys and states together
+    e         the end of that batch: `{"seq", "ends", "batch_time"}`; absent at first
 
 The changes of a batch stay in memory until the batch's sink knows that the batch is committed. Then one write
-stores the changes together with the batch's end. So whatever happens, the state stands at the end of a
-committed batch, and the journal says what to follow from there. The write does not wait for the disk: after a
-power cut, the state stands at an earlier batch.
+stores the changes together with the batch's end. So the database has the state at the end of a committed
+batch at any time, and the journal has the batches that come after it. The write does not wait for the disk.
+So after a power cut, the database has the state of an earlier batch.
 
-The next batch may begin before that write (`seal`). It sees the changes of the batch before it. All others
-see only what is committed.
+The next batch may begin before that write (`seal`). The next batch sees the changes of the batch before it.
+All other readers see only committed changes.
 
-A checkpoint of this state is RocksDB's own: RocksDB writes its memory to files, and makes hard links to files
+RocksDB itself makes a checkpoint of this state: it writes its memory to files, and makes hard links to files
 that never change. It merges runs of changes with other runs of about the same size (universal compaction). So
-it seldom rewrites a large state that changes little, and such a state is seldom stored again.
+it seldom rewrites a large state that changes little, and a checkpoint seldom stores such a state again.
 """
 
 from __future__ import annotations
@@ -61,46 +62,49 @@ _BYTES = b"b"
 _END = b"e"
 _KEY = b"k"
 _WHOLE = b"w"
-# lies beside RocksDB's files and says how it was opened, which `_options` knows
+# A file beside RocksDB's files that repeats the options with which it was opened. `_options` has them, too.
 _OF_ROCKSDICT = "rocksdict-config.json"
 _DAMAGED = ("Corruption", "does not exist", "No such file")
 PATIENCE_S, _RETRY_S = 2.0, 0.05
-_BATCH_S = 0.1  # a running batch that takes longer is not waited for
+_BATCH_S = 0.1  # a checkpoint waits at most so long for the end of a running batch
 _cache = Cache(64 << 20)  # shared by all groups of this process
 
 
 class KeyedStateClosed(RuntimeError):
-    """The query that it belongs to has ended."""
+    """The state was closed, because its query has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a batch leaves of keys."""
+    """The states that a batch changes, by key."""
 
     states: dict[str | None, bytes | None] = field(default_factory=dict)  # None deletes a key
-    # Bytes of the states that these replace; -1 for none, None where the task does not know it.
+    # The size in bytes of each replaced state: -1 if there was none, None if the task does not know it.
     replaced: dict[str | None, int | None] = field(default_factory=dict)
 
 
 class KeyedState:
-    """Takes one batch at a time, and the next one while that is committed. Other threads may call link and
-    look meanwhile, and close at any time. Raises ValueError if the files are damaged, and OSError if they
-    cannot be used now."""
+    """The states of one processor, on the disk and in memory.
+
+    One batch at a time may change it. The next batch may begin while the batch before it is being committed.
+    Other threads may call `link` and `look` meanwhile, and `close` at any time. Methods raise ValueError if
+    the files are damaged, and OSError if they cannot be used now.
+    """
 
     def __init__(self, path: Path, *, read_only: bool = False, patience_s: float = 0.0) -> None:
-        """With `read_only`, opens the state as it is now, even while it is open for writing. Tries for
-        `patience_s` when another process may be about to close it."""
+        """Opens the state. With `read_only`, this works even while the state is open for writing. Tries again
+        for `patience_s` if another process is about to close the state."""
         self._path = path
         self._db: Rdict | None = _opened_once_free(path, patience_s, read_only=read_only)
-        # It is not closed while one of these is held.
+        # `close` waits until none of these locks is held.
         self._batch, self._linking, self._looking = threading.Lock(), threading.Lock(), threading.Lock()
-        self._pending = Changes()  # of the running batch
-        self._sealed = Changes()  # of the one before it, until that is committed
+        self._pending = Changes()  # the changes of the running batch
+        self._sealed = Changes()  # the changes of the batch before it, until that batch is committed
         self._between_batches = threading.Event()
         self._between_batches.set()
         try:
             self.count = int(self._db.get(_COUNT) or 0)  # the number of keys
-            self.bytes = int(self._db.get(_BYTES) or 0)  # of all keys and states; the files are larger
+            self.bytes = int(self._db.get(_BYTES) or 0)  # the size of all keys and states; files are larger
             self.end = _end_of(self._db)  # None until a batch is committed
         except BaseException:
             self.close()
@@ -108,7 +112,8 @@ class KeyedState:
 
     @staticmethod
     def create(path: Path, end: Mapping[str, Any] | None = None) -> None:
-        """Creates a state without keys that stands at this end. It exists as a whole or not at all."""
+        """Creates a state without keys that stands at `end`. After a crash, the directory is whole or
+        absent."""
         fresh = path.with_name(f".{path.name}.tmp")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
@@ -123,8 +128,8 @@ class KeyedState:
         os.replace(fresh, path)
 
     def close(self) -> None:
-        """Closes the state, and never raises. Committed changes are in RocksDB's log, even if it cannot write
-        something now."""
+        """Closes the state, and never raises. Committed changes are already in RocksDB's log, even if the
+        disk refuses a write now."""
         with self._linking, self._batch, self._looking:
             db, self._db = self._db, None
             if db is None:
@@ -137,12 +142,13 @@ class KeyedState:
     # --- a batch
 
     def begin(self) -> None:
-        """Begins a batch. Drops what an earlier batch has left that came to nothing."""
+        """Begins a batch. Drops the changes of an earlier batch that was not committed."""
         self._between_batches.clear()
         self._pending = Changes()
 
     def get(self, keys: Sequence[str | None]) -> list[bytes | None]:
-        """Returns what the batch before the running one left for each key, or None where it left nothing."""
+        """Returns the state of each key after the batch before the running one. It is None for a key without
+        a state."""
         with self._batch, self._translating():
             before = self._sealed.states
             stored = iter(self._stored([key for key in keys if key not in before]))
@@ -153,7 +159,8 @@ class KeyedState:
         return list(found)
 
     def between(self, first: str, end: str) -> list[tuple[str, bytes]]:
-        """Returns the same for the keys from `first` to before `end`, in their order."""
+        """Returns the keys from `first` to before `end`, in their order, each with the state that `get`
+        would return."""
         with self._batch, self._translating():
             changed = self._sealed_between(first, end)
             found = dict(self._items(first, end)) | changed
@@ -178,20 +185,19 @@ class KeyedState:
         states: Sequence[bytes | None],
         replaced: Sequence[int | None],
     ) -> None:
-        """Keeps the states that the running batch leaves for these keys; None deletes a key. They count once
-        the batch is committed. `replaced`: how many bytes the batch before it has left of each; -1 for
-        none, None if that is not known."""
+        """Takes the states that the running batch gives these keys. None deletes a key. `commit` makes the
+        states final. `replaced`: the size in bytes of the state that each one replaces; -1 if there was
+        none, None if the size is not known."""
         self._pending.states.update(zip(keys, states, strict=True))
         self._pending.replaced.update(zip(keys, replaced, strict=True))
 
     def seal(self) -> None:
-        """Says that the running batch keeps nothing more. The next batch may begin before this one is
-        committed."""
+        """Ends the changes of the running batch. The next batch may begin before this one is committed."""
         with self._batch:
             self._sealed, self._pending = self._pending, Changes()
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """Stores the changes of the sealed batch, which is committed."""
+        """Stores the changes of the sealed batch, because the journal has its COMMIT."""
         batch = WriteBatch(raw_mode=True)
         changes = self._sealed
         self._look_up_replaced(changes)
@@ -226,12 +232,12 @@ class KeyedState:
     # --- beside the batches
 
     def link(self, target: Path) -> dict[str, Any] | None:
-        """Makes hard links of its files in `target`, which must not exist. Returns the end at which they
-        stand. Batches may be committed meanwhile."""
+        """Makes hard links to the state's files in `target`, which must not exist. Returns the end of the
+        batch that the files have. Batches may be committed meanwhile."""
         with self._linking, self._translating():
             db = self._database()
-            # A flush lets other threads of this process go on, and a checkpoint does not. So most is flushed
-            # before the checkpoint, which is taken at a moment when no batch has to wait.
+            # Other threads of this process can work during a flush, but not during a checkpoint. So the first
+            # flush writes most of the data. The checkpoint then comes at a moment when no batch has to wait.
             db.flush()
             self._between_batches.wait(_BATCH_S)
             db.flush()
@@ -250,11 +256,11 @@ class KeyedState:
         most: int,
         keys_max: int,
     ) -> tuple[list[tuple[str, bytes]], str | None]:
-        """Looks through the keys from `first` on that begin with `prefix`. No batch waits for this.
+        """Looks through the keys that begin with `prefix`, from `first` on. No batch waits for this.
 
-        Returns at most `most` that `matches` accepts, each with what the newest committed batch left for it.
-        Also returns the last key that was looked at, if there are more after it. Looks at
-        no more than `keys_max`.
+        Returns at most `most` keys that `matches` accepts, each with its newest committed state. Looks at
+        `keys_max` keys at most. Also returns the last key that it looked at, or None if no key comes after
+        that one.
         """
         found: list[tuple[str, bytes]] = []
         with self._looking, self._translating():
@@ -282,7 +288,8 @@ class KeyedState:
         return ((key, cursor.value()) for key, cursor in self._cursors(first, end))
 
     def _cursors(self, first: str, end: str | None) -> Iterator[tuple[str, RdictIter]]:
-        """Yields each key in turn, with the one cursor, which stands at it."""
+        """Yields each key, together with the cursor. The cursor is the same each time, and stands at the
+        key."""
         cursor, bound = self._database().iter(), None if end is None else _place(end)
         try:
             cursor.seek(_place(first))
@@ -315,16 +322,16 @@ def _place(key: str | None) -> bytes:
 
 
 def read_end(path: Path) -> dict[str, Any] | None:
-    """Returns where it stands now, even while it is open, or None if no batch was committed. Raises as
-    KeyedState does."""
+    """Returns the end at which the state stands, even while the state is open. Returns None if no batch was
+    committed. Raises the errors of KeyedState."""
     state = KeyedState(path, read_only=True, patience_s=PATIENCE_S)
     state.close()
     return state.end
 
 
 def is_settled(path: str) -> bool:
-    """Returns whether this file, by its path in the replica directory, never changes in a run of its
-    query."""
+    """Returns whether a file never changes during a run of the query. `path`: relative to the replica
+    directory."""
     return path.startswith(f"{DIRECTORY}/") and path.endswith(".sst")
 
 
@@ -334,7 +341,8 @@ def _end_of(db: Rdict) -> dict[str, Any] | None:
 
 
 def _opened_once_free(path: Path, patience_s: float, *, read_only: bool) -> Rdict:
-    """Opens the database once no other process opens or closes it: meanwhile, files come and go."""
+    """Opens the database. Tries again while another process opens or closes it, because RocksDB then creates
+    and removes files."""
     until = monotonic() + patience_s
     while True:
         try:

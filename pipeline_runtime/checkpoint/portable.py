@@ -1,14 +1,14 @@
-"""The states of several groups as one text, to be carried to another Fogline.
+"""Writes the states of several groups as one text, which another Fogline can read.
 
-JSON, one value a line:
+Each line of the text is one JSON value:
 
     {"format": 1, ...}                         the header, which the caller makes
-    {"group", "key", "state"}                  what is kept for a key (null: for the element as a whole)
+    {"group", "key", "state"}                  the state of a key (null: of the element as a whole)
     {"group", "file", "piece"}                 the next piece of a sink's file
-    {"lines", "sha256"}                        the end: how many lines, and their hash, without this one
+    {"lines", "sha256"}                        the end: the number of lines before it, and their hash
 
-States and pieces are base64. A state is MessagePack, as its operator made it, and nobody reads it before that
-operator. So nothing in such a text is run, and no file of a database comes in from outside.
+States and pieces are base64. A state is MessagePack that its operator made, and only that operator reads it.
+So the reader runs no code from the text, and takes no database file from outside.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ FORMAT = 1
 LINE_BYTES_MAX = 16 << 20
 SINK_FILES = "elements"
 FILES_MAX = 10_000
-_NAME_BYTES_MAX = 255  # what file systems take
+_NAME_BYTES_MAX = 255  # the longest name that file systems take
 _KEYS_AT_ONCE = 1000
 
 
 class NotPortable(ValueError):
-    """A checkpoint cannot be carried, or a text is none that was written here. The message says why."""
+    """A checkpoint cannot be written as a text, or `write` did not make a text. The message says why."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def write(header: Mapping[str, Any], states: Iterable[bytes]) -> Iterator[bytes]
 
 
 def state_lines(group: str, directory: Path) -> Iterator[bytes]:
-    """Yields what lies in the directory of a checkpoint that was unpacked. Raises NotPortable."""
+    """Yields the lines for one group. `directory`: its unpacked checkpoint. Raises NotPortable."""
     keyed, spark = directory / keyed_state.DIRECTORY, directory / "spark"
     if spark.is_dir() and not keyed.is_dir():
         raise NotPortable("Spark keeps its state, which cannot be carried")
@@ -99,8 +99,8 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 
 def check(stream: BinaryIO) -> dict[str, Any]:
-    """Reads a whole text, from its beginning, and returns its header. Raises NotPortable if a line is none
-    that `unpack` takes."""
+    """Reads a whole text, from its beginning, and returns its header. Raises NotPortable if `unpack` would
+    not take a line."""
     digest, lines = hashlib.sha256(), 0
     header: dict[str, Any] | None = None
     files: dict[str, set[str]] = {}  # by their groups
@@ -138,7 +138,7 @@ def _value(line: bytes, number: int) -> dict[str, Any]:
 
 
 def unpack(stream: BinaryIO, group: str, end: Mapping[str, Any], directory: Path) -> None:
-    """Makes the directory of a replica from what a whole text has of `group`, as it stands at `end`. Raises
+    """Makes the directory of a replica of `group` from a whole text. The replica stands at `end`. Raises
     NotPortable."""
     shutil.rmtree(directory, ignore_errors=True)
     KeyedState.create(directory / keyed_state.DIRECTORY)

@@ -21,7 +21,7 @@ from pipeline_runtime.model.ids import Epoch, Seq
 _log = logging.getLogger(__name__)
 
 Stored = Callable[[str, Seq, str], None]
-"""(group, seq, where): this checkpoint is now whole at `where`."""
+"""Called with (group, seq, where) when this checkpoint is whole at `where`."""
 
 _BACKOFF_S_FIRST = 0.5
 _BACKOFF_S_MAX = 30.0
@@ -30,7 +30,8 @@ _BACKOFF_S_MAX = 30.0
 class TokenBucket:
     """Lets at most `bytes_per_s` through on average. Thread-safe.
 
-    A take may run into debt, and the next take waits for it. So any size can be taken, however low the rate.
+    A take may be larger than the bucket. The next take then waits longer. So a take of any size is possible,
+    however low the rate is.
     """
 
     def __init__(
@@ -58,8 +59,8 @@ class TokenBucket:
 
 
 class Replicator:
-    """One thread that sends each group's newest offered checkpoint. It retries errors for ever with back-off,
-    so the other side may be away as long as it likes."""
+    """One thread that sends each group's newest offered checkpoint. After an error it tries again, without an
+    end and with longer and longer pauses. So the other side may be away for any time."""
 
     def __init__(
         self,
@@ -71,8 +72,8 @@ class Replicator:
         bytes_per_s: int | None = None,
         bucket: TokenBucket | None = None,
     ) -> None:
-        """`bucket` limits the rate to `bytes_per_s` together with others. Without one, the replicator has a
-        bucket of its own."""
+        """`bucket` limits the rate of several replicators together. Without it, `bytes_per_s` limits the rate
+        of this replicator alone."""
         self._database = database
         self._client = client
         self._stored = stored
@@ -81,7 +82,7 @@ class Replicator:
         self._bucket = bucket or TokenBucket(bytes_per_s, self._closed.wait)
         self._bundle_bytes = min(BUNDLE_BYTES, bytes_per_s or BUNDLE_BYTES)
         self._pending: dict[str, Seq] = {}  # in the order of offers
-        # group -> what has to be voided at the other side first
+        # group -> the arguments of the `void` that the other side has to carry out first
         self._voids: dict[str, tuple[Seq, Epoch]] = {}
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=f"replicate-{where}", daemon=True)

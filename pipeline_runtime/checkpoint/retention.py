@@ -15,8 +15,8 @@ HOUR_MS = 3_600_000
 class Retention:
     """Keeps the newest `newest`, and the first one of each hour for `hours`.
 
-    The first of an hour stays the first. So a group's oldest checkpoint is as old as `hours` allows, and what
-    was trimmed behind it is at least that old.
+    The first checkpoint of an hour stays the first. So a group's oldest checkpoint is as old as `hours`
+    allows, and records that were trimmed because of it are at least that old.
     """
 
     newest: int = 5
@@ -32,7 +32,7 @@ ON_NODES = Retention(newest=3, hours=0)
 
 
 def retained(checkpoints: Iterable[CheckpointSummary], now_ms: int, policy: Retention) -> frozenset[Seq]:
-    """Returns the seqs to keep. Idempotent: applied to what it kept, it keeps the same."""
+    """Returns the seqs to keep. It is idempotent: of the checkpoints that it keeps, it keeps all."""
     by_seq = sorted(checkpoints, key=lambda checkpoint: checkpoint.seq)
     kept = {checkpoint.seq for checkpoint in by_seq[-policy.newest :]}
     first_of_hour: dict[int, Seq] = {}

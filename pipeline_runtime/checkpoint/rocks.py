@@ -73,7 +73,7 @@ def entries(family: Rdict, prefix: bytes) -> list[tuple[bytes, bytes]]:
                 break
             found.append((key, value))
             cursor.next()
-        # At a block that cannot be read it just ends. Only its status tells that from the last entry.
+        # The cursor also ends at a block that it cannot read. Then `status` raises an error.
         cursor.status()
     finally:
         del cursor  # an error's traceback would keep it

@@ -54,21 +54,26 @@ class Snapshot:
 
 
 class _Vanished(Exception):
-    """Spark purged a file between the listing and the link, or the batch is no longer whole, or the query is
-    just starting again."""
+    """The snapshot must be tried again: Spark deleted a file between the listing and the link, the batch is
+    no longer whole, or the query is just starting again."""
 
 
 @short_turns()
 def take_snapshot(replica_directory: Path, work: Path, growing: GrowingFiles | None = None) -> Snapshot:
-    """Hard-links the newest committed batch's files into a new directory under `work`.
+    """Makes hard links to the newest committed batch's files, in a new directory under `work`.
 
-    Safe while the query runs, and waits for nothing. `work` must lie on the same file system. 1. link the
-    replica's own notes; 2. find N, the newest batch that counts; 3. link its files, state first; 4. take the
-    lengths that N's seq committed. When a file vanished, Spark has gone on: start again with the newer N.
-    With a keyed state, 2 and 3 are a checkpoint of RocksDB's.
+    The query may run meanwhile, and does not wait. `work` must lie on the same file system. The steps are:
 
-    `growing` belongs to the replica that runs there, or ran there last. Without it every file is taken as it
-    is. Raises NothingCommitted (no batch yet) or SnapshotFailed.
+    1. Link the replica's own notes.
+    2. Find N, the newest committed batch.
+    3. Link the files of N, the state first.
+    4. Look up the lengths that the files had at N's seq.
+
+    If a file has vanished, Spark has committed a newer batch: then begin again with that batch. For a keyed
+    state, a checkpoint of RocksDB takes the place of steps 2 and 3.
+
+    `growing` belongs to the replica that runs there, or ran there last. Without it, the snapshot has every
+    file with its present length. Raises NothingCommitted (no batch yet) or SnapshotFailed.
     """
     reason = ""
     for _ in range(_ATTEMPTS):
@@ -97,15 +102,15 @@ def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Snapshot:
     spark, is_keyed = replica / "spark", (replica / keyed_state.DIRECTORY).is_dir()
     if not is_keyed and _newest(replica) is None:
         raise _nothing_committed(replica)
-    # 1. The notes at the top (replica.json), before the batch is chosen. Notes older than the state only mean
-    # more of the journal to follow; newer ones would be of no use.
+    # 1. The notes (replica.json) come before the choice of the batch. If the notes are older than the state,
+    # the replica only reads more of the journal. Notes that are newer than the state would be of no use.
     links = _Links(replica, target)
     links.add_tree(Path(), lambda path: (replica / path).is_dir())
     if is_keyed:
         return _keyed_attempt(links, growing)
 
     # 2. the newest committed batch
-    # before the commits are listed, as Spark may purge some meanwhile
+    # This must come before the commits are listed, because Spark may delete some of them meanwhile.
     committed = spark_state.batches(spark / "commits")
     newest = _newest(replica)
     if newest is None:  # the query is just starting again
@@ -158,7 +163,8 @@ def _snapshot(links: _Links, growing: GrowingFiles, end: dict[str, Any], batch: 
 
 
 def _link_keyed(links: _Links, running: KeyedState | None) -> dict[str, Any]:
-    """`running` is the state as it is open, or was. It is opened here when it is not."""
+    """Links the keyed state, and returns its end. `running` is the state that the query has opened. If it is
+    None or closed, this opens the state."""
     target = links.target / keyed_state.DIRECTORY
     links.target.mkdir(parents=True, exist_ok=True)
     try:

@@ -12,11 +12,12 @@ tests/contract/checkpoint/test_spark_files.py:
         SSTs/<n>-<id>.sst                       shared between snapshots
     state/<operator>/_metadata/…, _stateSchema/…   written once
 
-Batch N leaves version N+1; commits/N names the id of each store's version N+1. All of these are written under
-a temporary name and renamed, so a name that exists stands for whole content.
+Batch N makes version N+1. commits/N names the id of each store's version N+1. Spark and the replica write
+each file under a temporary name and rename it then. So a file that has its final name is whole.
 
-Spark plans a batch before its end is known, so its offsets only count up. A batch that was stopped before its
-end was decided is done for Spark, but it has no `ends/N`, and does not count.
+Spark plans a batch before the replica has decided where the batch ends. So Spark's offsets only number the
+batches. If a batch is stopped before its end is decided, Spark has `commits/N`, but there is no `ends/N`.
+Such a batch is not committed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from typing import Any
 
 LOGS = ("commits", "ends", "offsets")
 TOKEN = "token"  # noqa: S105 - no secret
-"""In Spark's offsets: the number of a batch. `ends/` and the journal say what it stands for."""
+"""The key of a batch's number in Spark's offsets. `ends/` and the journal say where that batch ended."""
 
 _VERSIONED = re.compile(r"(?P<version>\d+)(?:_(?P<id>[^.]+))?\.(?P<kind>changelog|zip|delta|snapshot)")
 
@@ -42,12 +43,13 @@ _UNIQUE = re.compile(
 
 
 def is_unique(path: str) -> bool:
-    """A state file whose name carries a random id never gets other content."""
+    """Returns whether a state file never changes, because its name has a random id."""
     return _UNIQUE.fullmatch(path) is not None
 
 
 def is_temporary(name: str) -> bool:
-    """Hidden files (checksums, files being written) and *.tmp are never part of a checkpoint."""
+    """Returns whether a file is never part of a checkpoint: a hidden file (a checksum, or a file being
+    written) or *.tmp."""
     return name.startswith(".") or name.endswith((".tmp", "~"))
 
 
@@ -113,12 +115,12 @@ def store_directories(state: Path) -> Iterator[Path]:
 
 
 def needed_versions(names: list[str], version: int, confirmed: frozenset[str]) -> list[str]:
-    """Returns those of one store's versioned files that loading `version` may read.
+    """Returns the versioned files of one store that Spark may read to load `version`.
 
-    They begin with the newest snapshot that is surely in this version's history. A snapshot that an
-    interrupted batch left is not, whatever its number. So only a snapshot whose id some commit names
-    (`confirmed`) counts, and without one all older files are kept. Raises FileNotFoundError when Spark has
-    purged some of them already.
+    The first of them is the newest snapshot that surely belongs to the history of `version`. A snapshot that
+    an interrupted batch left does not belong to it. So only a snapshot counts whose id a commit names
+    (`confirmed`). Without such a snapshot, all older files are returned. Raises FileNotFoundError if Spark
+    has already deleted some of them.
     """
     parsed = [(name, match) for name in names if (match := _VERSIONED.fullmatch(name))]
     snapshots = [

@@ -38,11 +38,11 @@ def store(
     node: str,
     now_ms: int | None = None,
 ) -> Manifest:
-    """Puts a snapshot's files into the database, in the caller's thread. Writes only what is new.
+    """Puts a snapshot's files into the database, in the caller's thread. Writes only new chunks.
 
-    The chunks come first, then the manifest in one synced write, so a crash in between leaves no checkpoint.
-    Does not close the snapshot. From a file that only grows, it reads only the new bytes and up to 1 MiB
-    before them.
+    It writes the chunks first, and then the manifest in one synced write. So a crash between the two leaves
+    no checkpoint. From a file that only grows, it reads only the new bytes and up to 1 MiB before them. It
+    does not close the snapshot.
     """
     with database.holding(group):
         before = _written_once(database, group)
@@ -82,8 +82,8 @@ def store(
 
 
 def _written_once(database: StateDatabase, group: str) -> dict[tuple[str, int], FileEntry]:
-    """Returns the newest checkpoint's state files by (path, size). Their names are unique, so they need not
-    be read and hashed again (for 100 MB that would take 0.2 s of CPU every time)."""
+    """Returns the newest checkpoint's state files by (path, size). Their names are unique, so `store` does
+    not read and hash them again (for 100 MB that would take 0.2 s of CPU every time)."""
     newest = database.manifests(group)[:1]
     return {
         (file.path, file.size): file
@@ -107,13 +107,12 @@ def _settled(snapshot: Snapshot, file: SnapshotFile, database: StateDatabase, gr
     with _opened(snapshot, file) as stream:
         stream.seek(start)
         same = address(stream.read(former.size - start)) == last
-    # The former checkpoint may be gone and its chunks swept, or they were damaged and forgotten.
+    # The earlier checkpoint may be deleted, with its chunks, or its chunks may have been damaged.
     return settled if same and not database.missing(group, settled) else []
 
 
 def _pieces(snapshot: Snapshot, file: SnapshotFile, start: int) -> Iterator[bytes]:
-    """Yields the pieces from `start` to `file.size`. What an append-only file grew by since belongs to a
-    later seq."""
+    """Yields the pieces from `start` to `file.size`. Bytes after `file.size` belong to a later seq."""
     left = file.size - start
     with _opened(snapshot, file) as stream:
         stream.seek(start)
@@ -131,8 +130,8 @@ def _pieces(snapshot: Snapshot, file: SnapshotFile, start: int) -> Iterator[byte
 
 @contextmanager
 def _opened(snapshot: Snapshot, file: SnapshotFile) -> Iterator[BinaryIO]:
-    """An error names the file as the replica does, since the snapshot's directory has another name each
-    time."""
+    """Opens a file of the snapshot. An error names the file by its path in the replica directory, because the
+    snapshot's directory has another name each time."""
     try:
         with open(snapshot.directory / file.path, "rb") as stream:
             yield stream
@@ -145,8 +144,8 @@ def _opened(snapshot: Snapshot, file: SnapshotFile) -> Iterator[BinaryIO]:
 
 
 def read_file(manifest: Manifest, path: str, fetch: Fetch) -> bytes | None:
-    """Returns one small file of a checkpoint, or None if it has none of that name. Raises what `fetch`
-    raises."""
+    """Returns the content of one small file of a checkpoint, or None if there is no such file. Raises the
+    errors of `fetch`."""
     for file in manifest.files:
         if file.path == path:
             return b"".join(fetch(sha) for sha in file.chunks)
@@ -156,13 +155,14 @@ def read_file(manifest: Manifest, path: str, fetch: Fetch) -> bytes | None:
 def materialize(manifest: Manifest, fetch: Fetch, directory: Path) -> None:
     """Writes a checkpoint's files into `directory`, which must not exist or be empty.
 
-    1. write into a fresh directory beside it, with every chunk and size verified; 2. sync; 3. rename. So
-    `directory` is whole or absent. Raises CheckpointDamaged, and whatever `fetch` raises.
+    It writes the files into a temporary directory, and verifies every chunk and size. Then it syncs that
+    directory and renames it. So `directory` is whole or absent. Raises CheckpointDamaged, and the errors of
+    `fetch`.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise CheckpointError(
             f"Checkpoint {manifest.seq} of {manifest.group} cannot be unpacked: {directory} is not empty.",
-            "What is in that directory was not touched.",
+            "Nothing in that directory was changed.",
             "Use a new generation of the replica, or remove the directory.",
         )
     for left in directory.parent.glob(f".{directory.name}.*.tmp"):  # left by a process that was killed

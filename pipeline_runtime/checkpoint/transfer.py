@@ -1,4 +1,5 @@
-"""Moves checkpoints between a StateDatabase and a chunk service. Only what the other side lacks travels."""
+"""Copies checkpoints between a StateDatabase and a chunk service. It sends only chunks that the receiver
+lacks."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ class Fetched:
     manifest: Manifest
     bytes_fetched: int  # encoded, as they travelled
     damaged: tuple[Seq, ...] = ()  # newer checkpoints that could not be used
-    place: str = HERE  # where it came from
+    place: str = HERE  # the place from which the checkpoint came
 
 
 def fetch_from_any(
@@ -54,16 +55,16 @@ def fetch_from_any(
     database: StateDatabase,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Brings checkpoint `seq` into `database` and its files into `directory`. Without `seq`, the newest that
-    any place has.
+    """Fetches checkpoint `seq` into `database`, and writes its files into `directory`. If `seq` is None, it
+    fetches the newest checkpoint that any place has.
 
-    1. Ask all places, and `database` itself, what they have. 2. Take the newest one from the first place that
-    has it. If it is damaged or incomplete there, or breaks off, take it from the next place that has it, then
-    the next older one; that is reported. Chunks that are in `database` already are not fetched, so a fetch
-    that broke off goes on where it stopped. `progress(bytes_done, bytes_total)` counts raw bytes that were
-    missing here.
+    It asks all places, and `database` itself, for their checkpoints. Then it fetches the newest one from the
+    first place that has it. If that copy is damaged or incomplete, or if the transfer breaks off, it tries
+    the next place. If no place has a whole copy, it tries the next older checkpoint, and `Fetched.damaged`
+    names the newer one. It fetches only chunks that `database` lacks. So a second call continues a transfer
+    that broke off. `progress(bytes_done, bytes_total)` counts the raw bytes of the chunks that were missing.
 
-    Raises CheckpointMissing (none that is whole), AccessDenied, ServiceUnavailable.
+    Raises CheckpointMissing (no place has a whole one), AccessDenied, ServiceUnavailable.
     """
     offers, unreachable = _offers(clients, group, database)
     damaged: list[Seq] = []
@@ -71,7 +72,7 @@ def fetch_from_any(
         if seq is not None and found > seq:
             continue
         if seq is not None and found < seq and not damaged:
-            break  # the one that was asked for is not there
+            break  # no place has the requested checkpoint
         for client in offers[found]:
             try:
                 fetched = _bring(client, group, found, directory, database, progress)
@@ -83,7 +84,7 @@ def fetch_from_any(
                 return replace(fetched, damaged=tuple(damaged))
         damaged.append(found)
     if unreachable is not None:
-        raise unreachable  # its checkpoint may be whole, so another try may help
+        raise unreachable  # the place that did not answer may have a whole checkpoint: a later try may help
     what = "No checkpoint" if seq is None else f"Checkpoint {seq}"
     raise CheckpointMissing(
         f"{what} of {group} is not at {', '.join(client.url for client in clients)} in a usable form"
@@ -101,11 +102,11 @@ def _bring(
     database: StateDatabase,
     progress: Progress | None,
 ) -> Fetched | None:
-    """Brings it from one place (`database` itself when `client` is None). Returns None if it is damaged or
-    incomplete there."""
+    """Fetches a checkpoint from one place. `client` is None for `database` itself. Returns None if the
+    checkpoint is damaged or incomplete there."""
     bytes_fetched = 0
     with database.holding(group):
-        # A second try, because a chunk that is damaged here is forgotten and then fetched again.
+        # There is a second try: `database` forgets a damaged chunk, and the second try fetches it again.
         for _ in range(2):
             try:
                 manifest = (client or database).manifest(group, seq)
@@ -122,8 +123,9 @@ def _bring(
 def _offers(
     clients: Sequence[ChunkClient], group: str, database: StateDatabase
 ) -> tuple[dict[Seq, list[ChunkClient | None]], CheckpointError | None]:
-    """Returns seq -> the places that have it, this node (None) first, and why a place did not answer, if one
-    did not. A node whose clock is wrong refuses tokens. All places are asked at the same time."""
+    """Returns a map from each seq to the places that have it. None stands for this node, which comes first.
+    Also returns the error of a place that did not answer, or None. A node whose clock is wrong refuses
+    tokens. It asks all places at the same time."""
     offers: dict[Seq, list[ChunkClient | None]] = {}
     found: list[tuple[ChunkClient | None, Sequence[CheckpointSummary]]] = []
     found.append((None, database.manifests(group)))
@@ -145,8 +147,8 @@ def _offers(
 
 
 def _undone(summary: CheckpointSummary, known: Iterable[CheckpointSummary]) -> bool:
-    """Returns whether a rewind has undone this checkpoint and its place does not know it: a later owner stood
-    further back."""
+    """Returns whether a rewind has undone this checkpoint, although its place still lists it. That is so if a
+    checkpoint of a later epoch has a lower seq."""
     return any(other.epoch > summary.epoch and other.seq < summary.seq for other in known)
 
 
@@ -157,11 +159,12 @@ def push_checkpoint(
     throttle: Callable[[int], None] = lambda _: None,
     bundle_bytes: int = BUNDLE_BYTES,
 ) -> int:
-    """Sends a checkpoint and returns the encoded bytes that travelled. Calls `throttle` with each bundle's
+    """Sends a checkpoint, and returns how many encoded bytes it sent. Calls `throttle` with each bundle's
     size.
 
-    1. ask what is missing; 2. send it; 3. send the manifest, which makes the checkpoint exist there. Starts
-    again when chunks were pruned there in between.
+    It asks the service which chunks are missing, and sends these. Then it sends the manifest. The checkpoint
+    exists at the service when the manifest is there. If the service has pruned chunks meanwhile, this begins
+    again.
     """
     group = manifest.group
     bytes_sent = 0
@@ -185,7 +188,8 @@ def push_checkpoint(
 
 
 def _pull(client: ChunkClient, manifest: Manifest, database: StateDatabase, progress: Progress | None) -> int:
-    """Fetches what `database` lacks and returns the encoded bytes. Raises CheckpointDamaged, ChunkMissing."""
+    """Fetches the chunks that `database` lacks, and returns how many encoded bytes these have. Raises
+    CheckpointDamaged and ChunkMissing."""
     group = manifest.group
     missing = database.missing(group, sorted(manifest.chunks))
     sizes = _sizes(manifest)
@@ -222,7 +226,7 @@ def _pull(client: ChunkClient, manifest: Manifest, database: StateDatabase, prog
     if still_missing:
         raise ChunkMissing(
             f"{client.url} lacks {len(still_missing)} chunks of checkpoint {manifest.seq} of {group}.",
-            "The chunks that arrived are kept; other checkpoints are not affected.",
+            "The chunks that have arrived are kept, and other checkpoints are not affected.",
             "The next older checkpoint is used instead.",
         )
     return fetched

@@ -1,14 +1,15 @@
-"""Decides how far journals and streams may be trimmed: only records that no retained checkpoint needs. Pure.
+"""Decides how far journals and streams may be trimmed, so that each retained checkpoint stays usable. Pure.
 
-A replica that starts from a checkpoint reads its inputs from the checkpoint's ends on, and its journal from
-the mark in the checkpoint (replica.json). So for the oldest retained checkpoint:
+A replica that starts from a checkpoint reads its inputs from the checkpoint's ends on. It reads its journal
+from the mark in the checkpoint (replica.json) on. So the oldest retained checkpoint sets the limits:
 
     journal  | . . . . . . . . | mark        newest grant         end
              |<-- trimmed ---->|  C  C  C  C  C  ...
     stream   | . . . . . . . . . . . . . | ends, the least of all groups that read it
 
-Anything unknown holds everything back: a group without a checkpoint, a replica that stands further back than
-the oldest checkpoint or has not reported yet where it stands, an end that the checkpoint does not name.
+Nothing is trimmed while something is unknown. That is so if a group has no checkpoint, if a replica has not
+reported its position, and if the checkpoint does not name an end. Nothing is trimmed either if a replica
+stands further back than the oldest checkpoint.
 """
 
 from __future__ import annotations
@@ -31,27 +32,27 @@ class Kept:
 
     seq: Seq
     ends: Mapping[str, Any]  # as in the journal: "<topic>-<partition>" -> offset
-    journal_offset: int | None  # where its replica goes on reading the journal; None if from the beginning
-    granted_after: bool = False  # the journal says after `journal_offset` who owns, see `trim_points`
+    journal_offset: int | None  # from where its replica reads the journal; None for the beginning
+    granted_after: bool = False  # the journal has a grant after `journal_offset`, see `trim_points`
 
 
 @dataclass(frozen=True)
 class TrimGroup:
     spec: GroupSpec
     oldest: Kept | None
-    replicas_at: Seq | None  # where the last of its wanted replicas stands; None until all have reported it
-    # (topic, seq): streams that it read before it was connected differently, and the seq from which no
-    # replica of it reads them any more, or None if that is not known.
+    replicas_at: Seq | None  # the lowest seq of its wanted replicas; None until all have reported theirs
+    # (topic, seq): the streams that the group read before it was connected differently. From `seq` on, no
+    # replica of the group reads the stream. `seq` is None if that is not known.
     former: tuple[tuple[str, Seq | None], ...] = ()
 
 
 def trim_points(groups: Iterable[TrimGroup]) -> dict[Point, int]:
-    """Returns the offset before which each partition's records can go. Partitions that keep everything are
-    left out.
+    """Returns, for each partition, the offset before which all records may be deleted. Partitions that keep
+    all their records are left out.
 
-    `groups` are all that are deployed, since any of them may read any stream. Topics that Fogline did not
-    create are never named, nor a stream without readers. A journal keeps its newest grant (the newest COMMIT,
-    CLAIM or RELEASE), since a reader without a mark must see which epoch owns.
+    `groups` must have all deployed groups, because any of them may read any stream. The answer names no topic
+    that Fogline did not create, and no stream without readers. A journal keeps its newest grant (the newest
+    COMMIT, CLAIM or RELEASE), because a reader without a mark must see which epoch owns.
     """
     groups = list(groups)
     points: dict[Point, int] = {}

@@ -1,8 +1,8 @@
-"""Gives threads shorter turns while a checkpoint is made.
+"""Makes Python switch between threads more often while a checkpoint is made.
 
-A batch needs Python back after each exchange with its task and with the broker, a dozen times, and a
-computing thread keeps it waiting for 5 ms each time. A shorter interval all the time would slow down threads
-that compute together: four partitions had a sixth less throughput.
+The thread of a batch waits about a dozen times for its task or for the broker. Each time it needs the
+interpreter back, and a thread that computes gives it back only after 5 ms. A shorter interval at all times
+would slow down threads that compute together: four partitions had a sixth less throughput.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _USUAL_S = sys.getswitchinterval()
 
 @contextmanager
 def short_turns() -> Iterator[None]:
-    """Holds for the whole process, until the last caller that asked for it is done."""
+    """Shortens the interval for the whole process, until the last caller has left this context."""
     global _makes
     with _lock:
         if _makes == 0:

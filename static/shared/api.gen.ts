@@ -1,7 +1,7 @@
 // Written by `make api-types` from webapp/*/schemas.py, webapp/monitoring/messages.py and
 // pipeline_runtime/model/document.py. Do not edit: a test compares it with them.
 
-/** What a node has to know to take part. It holds secrets. */
+/** The settings and secrets that a node needs to join. */
 export interface Admission {
   node: string;
   version: string;
@@ -63,7 +63,7 @@ export interface AlarmChanges {
   gone: number[];
 }
 
-/** Without its URL, which nobody is shown again. */
+/** A channel without its URL: Fogline shows the URL to nobody. */
 export interface AlarmChannel {
   id: number;
   name: string;
@@ -110,7 +110,7 @@ export interface AlarmMessages {
   repeats: number;
 }
 
-/** What a rule may look at. */
+/** A metric that a rule may watch. */
 export interface AlarmMetric {
   metric: string;
   title: string;
@@ -266,7 +266,7 @@ export interface BatteryBelow {
   for_s: number;
 }
 
-/** null when it is not known */
+/** A figure before and after the move. It is null if it is not known. */
 export interface BeforeAfter {
   before: number | null;
   after: number | null;
@@ -400,8 +400,8 @@ export interface ConnectionTested {
 }
 
 /**
- * The process that brings an element's rows in, or takes them out. It counts rows from its start, and
- * gaps from the element's deployment.
+ * The connector of an element. Its process counts rows from its start, and gaps from the element's
+ * deployment.
  */
 export interface ConnectorNote {
   state: "starting" | "connected" | "failing";
@@ -445,8 +445,8 @@ export interface CpuAbove {
 }
 
 /**
- * The rows that a chart needs, oldest first: of each curve the least, the greatest and the last one per
- * pixel.
+ * The rows that a chart needs, oldest first. For each pixel and curve these are the least, the greatest
+ * and the last row.
  */
 export interface Curve {
   records: PeekedRecord[];
@@ -629,14 +629,14 @@ export interface DraftIn {
   document?: Record<string, unknown> | null;
 }
 
-/** The pipeline of the same name that is here already. */
+/** The pipeline of the same name that this Fogline already has. */
 export interface DraftThere {
   title: string;
   revision: number;
   same: boolean;
 }
 
-/** In groups. */
+/** The progress of a drain, in numbers of groups. */
 export interface DrainProgress {
   moved: number;
   total: number;
@@ -656,7 +656,7 @@ export interface DryAct {
   why: string;
 }
 
-/** What a policy would have done with what was measured in the last day. */
+/** The acts that a policy would have ordered, by the measurements of the last day. */
 export interface DryRun {
   since: string | null;
   until: string | null;
@@ -669,7 +669,7 @@ export interface DryRunIn {
   moves_per_hour?: number;
 }
 
-/** What its group takes of its node's CPU, over the newest half minute. */
+/** The share of its node's CPU that the element's group took in the newest half minute. */
 export interface ElementCost {
   cpu_cores: number;
   batches_per_s: number;
@@ -691,7 +691,7 @@ export interface ElementHistory {
   points: ElementPoint[];
 }
 
-/** A figure that is missing is unknown. */
+/** The figures of an element at one time. A missing figure is not known. */
 export interface ElementPoint {
   t: number;
   rows_in_per_s?: number | null;
@@ -726,7 +726,7 @@ export interface ElementsMessage {
   data: LiveElement[];
 }
 
-/** An element that runs on another node than where it belongs. */
+/** An element that does not run on its home node. */
 export interface Elsewhere {
   element: string;
   home: string;
@@ -754,7 +754,7 @@ export interface ExpectIn {
   node?: string | null;
 }
 
-/** A median of what was measured, or a typical value. */
+/** An expected time: the median of earlier moves, or a typical value. */
 export interface Expected {
   ms: number;
   least_ms: number;
@@ -864,7 +864,7 @@ export interface FileProgress {
   rows: number;
 }
 
-/** Why a file could not be looked at or imported. */
+/** Why Fogline could not look at a file, or could not import it. */
 export interface FileTrouble {
   what: string;
   where: string | null;
@@ -893,7 +893,7 @@ export interface Forecast {
   nodes: Record<string, NodeForecast>;
 }
 
-/** Moves of the same group by the same strategy that were done before, newest first. */
+/** Earlier moves of the same group by the same strategy that succeeded, newest first. */
 export interface Former {
   moves: FormerMove[];
   pause_ms: MoveSpread | null;
@@ -925,7 +925,7 @@ export interface Found {
   parts?: FoundPart[];
 }
 
-/** A part that becomes a column: a field of a message, a column of a table. */
+/** A part of the system that becomes a column: a field of a message, or a column of a table. */
 export interface FoundPart {
   name: string;
   type: FieldType | null;
@@ -951,7 +951,7 @@ export interface FromTemplate {
   mark?: boolean;
 }
 
-/** A matrix that a person gave. Empty if there is none. */
+/** A matrix that a person entered. It is empty if nobody entered one. */
 export interface GivenMatrix {
   sites: string[];
   rows: number[][];
@@ -962,7 +962,7 @@ export interface GoOn {
   way: string;
 }
 
-/** What would happen to a group if its node died now. */
+/** The expected fate of a group if its node died now. */
 export interface GroupAfter {
   pipeline: string;
   element: string;
@@ -1021,7 +1021,7 @@ export interface HandoverMessage {
   data: Handover;
 }
 
-/** How long the element paused, and what that was computed from. */
+/** How long the element paused, and the times from which Fogline computed this pause. */
 export interface HandoverPause {
   ms: number;
   at_most: boolean;
@@ -1098,7 +1098,7 @@ export interface KeptKey {
   timers: (string | null)[];
 }
 
-/** An element's state, as the newest committed batch left it. */
+/** A page of an element's state after the newest committed batch. */
 export interface KeptPage {
   at: string;
   keys: number;
@@ -1126,7 +1126,7 @@ export interface LetterGroup {
   newest: PeekedRecord;
 }
 
-/** What somebody asked to be done about dead letters. */
+/** An order of a user about dead letters. */
 export interface LetterOrder {
   id: string;
   did: "drop" | "put-back" | "replay";
@@ -1146,7 +1146,7 @@ export interface LetterOrder {
   by: string | null;
 }
 
-/** What has become of the rows of an order. */
+/** The progress of the rows that an order has brought back. */
 export interface LetterOrderProgress {
   id: string;
   did: "drop" | "put-back" | "replay";
@@ -1168,7 +1168,7 @@ export interface LetterOrderProgress {
   again: number | null;
 }
 
-/** The row of a letter, to be mended. */
+/** The row of a dead letter, for a user who wants to change its values. */
 export interface LetterRow {
   offset: number;
   key: string | null;
@@ -1193,7 +1193,10 @@ export interface Letters {
   reason?: string;
 }
 
-/** What an order about a reason would be about: its open letters, from an offset to before another. */
+/**
+ * The letters that an order about a reason would concern: the open ones from one offset to before
+ * another.
+ */
 export interface LettersCounted {
   letters: number;
   first: number;
@@ -1286,7 +1289,7 @@ export interface LoadAnswer {
   problem: Record<string, unknown> | null;
 }
 
-/** A point of an element or of a node, with only what the tile shows. */
+/** The load of an element or a node at one time, with only the figures that the tile shows. */
 export interface LoadPoint {
   t: number;
   rows_in_per_s?: number | null;
@@ -1367,14 +1370,14 @@ export interface Map {
   given_rates: GivenMatrix;
 }
 
-/** From a site to the Kafka broker. */
+/** The line from a site to the Kafka broker. */
 export interface MapBroker {
   site: string;
   latency_ms: number;
   measured_at: string;
 }
 
-/** From one site to another. There is one in each direction. */
+/** The line from one site to another. There is one in each direction. */
 export interface MapLink {
   a: string;
   b: string;
@@ -1428,7 +1431,7 @@ export interface Me {
   csrf: string;
 }
 
-/** Times by the broker's clock, in ms since the epoch; waits in ms. */
+/** Times by the broker's clock, in ms since 1970. Waits in ms. */
 export interface Measured {
   at_ms?: number | null;
   last_commit_at_ms?: number | null;
@@ -1465,7 +1468,7 @@ export interface MissingFile {
   choices: string[];
 }
 
-/** What a move to a node takes and changes. */
+/** The time and the traffic that a move to a node costs, and the load and the latencies after it. */
 export interface MoveCost {
   bytes: number | null;
   bytes_per_s: number | null;
@@ -1477,7 +1480,7 @@ export interface MoveCost {
   downstream_ms: BeforeAfter | null;
 }
 
-/** By nearest rank. */
+/** The spread of the figures of several moves, by nearest rank. */
 export interface MoveSpread {
   n: number;
   least: number;
@@ -1613,7 +1616,7 @@ export interface NodeLoad {
   on_battery?: boolean | null;
 }
 
-/** What a node has logged, as it keeps it in memory. */
+/** The newest lines of a node's log, which the node keeps in memory. */
 export interface NodeLog {
   node: string;
   at: string;
@@ -1724,7 +1727,7 @@ export interface Ordered {
   handover: Handover;
 }
 
-/** A node that an element does not run on. */
+/** A node on which the element does not run. */
 export interface OtherNode {
   node: string;
   refusal: string | null;
@@ -2007,7 +2010,7 @@ export interface Question {
   choices: Choice[];
 }
 
-/** What a reader of a stream has read of it last, and what waits for it, oldest first. */
+/** The rows of a stream that a reader read last, and those that wait for it, oldest first. */
 export interface Queue {
   stream: string;
   columns: Field[] | null;
@@ -2025,7 +2028,7 @@ export interface QueueLook {
   from_ms?: number | null;
 }
 
-/** A move in the queue of its pipeline. Control orders it when the one before it is done. */
+/** A move in the queue of its pipeline. Control orders the move when the one before it is done. */
 export interface QueuedMove {
   id: number;
   pipeline: string;
@@ -2051,7 +2054,7 @@ export interface QueuedRecord {
   waits: boolean;
 }
 
-/** One pipeline of a file that has several. */
+/** One pipeline of a file with several pipelines. */
 export interface ReadItem {
   at: number;
   line: number;
@@ -2258,7 +2261,7 @@ export interface Standby {
   node: string;
 }
 
-/** The standby that a user wants, else the one that stays for a while after a move. */
+/** The standby that a user wants, or else the one that stays for a while after a move. */
 export interface StandbyNote {
   node: string;
   behind: number | null;
@@ -2266,7 +2269,7 @@ export interface StandbyNote {
   wanted: boolean;
 }
 
-/** What a policy says about a node, or about an element there, and since when. */
+/** The advice of a policy about a node or an element, and since when it stands. */
 export interface Standing {
   node: string;
   code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move" | "waits" | "copy" | "take-out" | "restore";
@@ -2348,7 +2351,7 @@ export interface TableTile {
   rows?: number;
 }
 
-/** The parameters of an element after something was ticked in its system. */
+/** The parameters of an element after a user has ticked items of its system. */
 export interface Taken {
   params: Record<string, unknown>;
 }
@@ -2507,7 +2510,7 @@ export interface TracedStep {
   notes: string[];
 }
 
-/** Rows that an element has put out and that wait for their delivery to a system outside. */
+/** Rows that an element has written, and that its connector has not delivered yet. */
 export interface Undelivered {
   element: string;
   title: string;
@@ -2560,7 +2563,7 @@ export interface UserPlace {
   told_by: string;
 }
 
-/** Where the user of an element is. */
+/** The site where the user of an element is. */
 export interface UserPlaceNote {
   site: string;
   since: string;
@@ -2571,7 +2574,7 @@ export interface Validation {
   schemas: Record<string, StreamSchema>;
 }
 
-/** A draft as it was deployed or saved. */
+/** A numbered copy of a draft, made by a deployment or by a user who saved it. */
 export interface VersionItem {
   number: number;
   note: string;
@@ -2601,7 +2604,7 @@ export interface WallItem {
   changed_by: string | null;
 }
 
-/** A link that shows the wall to whoever has its secret. */
+/** A link that shows the wall to everybody who has its secret. */
 export interface WallLink {
   id: number;
   name: string;
@@ -2621,7 +2624,7 @@ export interface WallLinkMade {
   secret: string;
 }
 
-/** What a wall shows. */
+/** Everything that a wall shows. */
 export interface WallLook {
   at: string;
   revision: number;
@@ -2646,7 +2649,7 @@ export interface WayOn {
   cost: string;
 }
 
-/** Why an element is on its node, as it was recorded when it came there. */
+/** Why an element runs on its node. Fogline recorded the reason when the element came there. */
 export interface WhyHere {
   node: string | null;
   sentence: string;
@@ -2665,7 +2668,7 @@ export interface Wish {
   resync?: boolean;
 }
 
-/** What both owners wrote to the journal around a change of owner, in its order. */
+/** The records that both owners wrote to the journal around a change of owner, in their order. */
 export interface Written {
   marks: Mark[];
   batches: Batch[];

@@ -15,7 +15,7 @@ class AlarmRow(TypedDict):
     """The row that raised an alarm."""
 
     stream: str
-    """element.port"""
+    """the stream of the row: element.port"""
     partition: int
     offset: int
 
@@ -25,7 +25,7 @@ class Alarm(TypedDict):
     status: Status
     severity: Severity
     title: str
-    """what it is about, as people read it"""
+    """the name of the node, the element or the key that the alarm is about, as people read it"""
     message: str
     source: Literal["rows", "rule", "channel"]
     rule: str | None
@@ -33,23 +33,23 @@ class Alarm(TypedDict):
     pipeline: str | None
     element: str | None
     node: str | None
-    """where the element ran when it was raised, or the node that it is about"""
+    """the node where the element ran when the alarm was raised, or the node that the alarm is about"""
     site: str | None
     key: str | None
-    """such as the machine, for an alarm of one key"""
+    """the key that the alarm is about, such as a machine; null for an alarm without a key"""
     values: dict[str, Any]
-    """the last ones, by name"""
+    """the newest values, by name"""
     row: AlarmRow | None
     count: int
-    """how often it was raised while it was open"""
+    """how often the alarm was raised while it was open"""
     raised_at: str
     seen_at: str
-    """when it was raised last"""
+    """when the alarm was last raised"""
     cleared_at: str | None
     acknowledged_at: str | None
     acknowledged_by: str | None
     silenced_until: str | None
-    """null if it is not silenced now"""
+    """null if the alarm is not silenced now"""
     silenced_by: str | None
     note: str
 
@@ -58,21 +58,21 @@ class AlarmChange(TypedDict):
     at: str
     kind: ChangeKind
     who: str | None
-    """null when it changed by itself"""
+    """the user who changed the alarm; null if Fogline changed it"""
     note: str
     until: str | None
 
 
 class AlarmWithHistory(Alarm):
     changes: list[AlarmChange]
-    """oldest first"""
+    """the changes of the alarm, oldest first"""
 
 
 class AlarmPage(TypedDict):
     alarms: list[Alarm]
     """newest first"""
     before: int | None
-    """pass it as `before` for older ones; null if there are none"""
+    """to get older alarms, pass this number as `before`; null if there are no older ones"""
 
 
 class AlarmRule(TypedDict):
@@ -81,41 +81,41 @@ class AlarmRule(TypedDict):
     rule: MetricRule
     enabled: bool
     open: int
-    """how many alarms it has raised that are not cleared"""
+    """the number of alarms that this rule has raised and that are not cleared"""
     created_by: str | None
     created_at: str
 
 
 class AlarmMetric(TypedDict):
-    """What a rule may look at."""
+    """A metric that a rule may watch."""
 
     metric: str
     title: str
     unit: str
     of: Literal["element", "node"]
     below: bool
-    """an alarm is raised when the value is too small"""
+    """whether a rule raises its alarm when the value is too small"""
     flag: bool
-    """it is true or not, and has no limit"""
+    """whether the metric is true or false, and has no limit"""
 
 
 class AlarmChannel(TypedDict):
-    """Without its URL, which nobody is shown again."""
+    """A channel without its URL: Fogline shows the URL to nobody."""
 
     id: int
     name: str
     kind: str
-    """such as mail or Slack"""
+    """the kind of channel, such as mail or Slack"""
     enabled: bool
     created_by: str | None
     created_at: str
     worked_at: str | None
-    """when it took a message last"""
+    """when the channel last took a message; null if it never did"""
     failing_since: str | None
     error: str
-    """of the newest attempt, if it failed"""
+    """the error of the newest attempt; empty if that attempt succeeded"""
     waiting: int
-    """messages that are not sent yet"""
+    """the number of messages that are not sent yet"""
 
 
 class AlarmRoute(TypedDict):
@@ -129,20 +129,21 @@ class AlarmRoute(TypedDict):
 
 class AlarmMessage(TypedDict):
     id: str
-    """goes along with it: in the Message-ID of a mail, and as Idempotency-Key of a webhook"""
+    """the id that Fogline sends with the message: as the Message-ID of a mail, and as the Idempotency-Key of
+    a webhook"""
     channel: str
     route: str | None
-    """null for a test, or when the route was removed"""
+    """null for a test, or if the route was removed"""
     reason: Reason
     subject: str
-    """empty before the first attempt"""
+    """the subject of the message; empty before the first attempt"""
     alarms: list[int]
     created_at: str
     due_at: str
-    """of the next attempt"""
+    """when the next attempt is due"""
     attempts: int
     repeats: int
-    """how often the receiver may have had it before"""
+    """how often the receiver may have got the message before"""
     sent_at: str | None
     given_up_at: str | None
     error: str
@@ -153,4 +154,4 @@ class AlarmMessages(TypedDict):
     """newest first"""
     waiting: int
     repeats: int
-    """of the messages of the last day"""
+    """the number of repeats among the messages of the last day"""

@@ -1,4 +1,4 @@
-"""Responses about connections. None of them holds a secret."""
+"""Responses about connections. No response holds a secret."""
 
 from __future__ import annotations
 
@@ -13,53 +13,55 @@ class ConnectionItem(TypedDict):
     name: str
     kind: str
     title: str
-    """what people call the kind"""
+    """the name that people use for the kind"""
     fields: dict[str, Any] | None
-    """without the secret ones; null for everybody but an admin"""
+    """the fields without the secret ones; null for everybody but an admin"""
     secrets: list[str]
-    """which secret fields are set"""
+    """the names of the secret fields that have a value"""
     secrets_lost: bool
-    """they cannot be opened with the present FOGLINE_SECRET_KEY, and have to be entered again"""
+    """whether the present FOGLINE_SECRET_KEY cannot open the secrets, so that an admin has to enter them
+    again"""
     simulated: bool
-    """of a machine that comes with Fogline: nobody makes, changes or deletes it"""
+    """whether the connection leads to a simulated machine of Fogline; nobody can make, change or delete such
+    a connection"""
     changed_at: str | None
     changed_by: str | None
     used_by: list[str]
-    """the elements of deployed pipelines that use it, in words"""
+    """the elements of deployed pipelines that use the connection, as people read them"""
 
 
 class ConnectionKind(TypedDict):
     kind: str
     title: str
     form: dict[str, Any]
-    """the JSON Schema of its fields; `x-secret` marks those that are sealed"""
+    """the JSON Schema of the fields; `x-secret` marks the fields that Fogline seals"""
 
 
 class FoundPart(TypedDict):
-    """A part that becomes a column: a field of a message, a column of a table."""
+    """A part of the system that becomes a column: a field of a message, or a column of a table."""
 
     name: str
     type: FieldType | None
     key: bool
-    """one of the columns by which the system finds a row"""
+    """whether the system finds a row by this column, alone or together with others"""
 
 
 class FoundThing(TypedDict):
     path: str
     title: str
     type: str
-    """of its values, in the words of the system"""
+    """the type of the item's values, in the words of the system"""
     unit: str
     inner: bool
-    """there is more below it"""
+    """whether there are more items below this one"""
     usable: bool
-    """an element may read or write it"""
+    """whether an element may read or write the item"""
     holds: FieldType | None
-    """the type of a column for its values, if it is one value"""
+    """the type of a column for the item's values; null if the item is not one value"""
     value: str | int | float | bool | None
-    """the last one"""
+    """the newest value of the item"""
     within: list[str]
-    """the titles of what it lies in, where a search has found it"""
+    """the titles of all items above this one, for an item that a search has found"""
     parts: list[FoundPart]
 
 
@@ -68,5 +70,5 @@ class ConnectionTested(TypedDict):
     works: bool
     words: str
     rows: list[dict[str, Any]]
-    """the first ones"""
+    """the first rows"""
     found: list[FoundThing]

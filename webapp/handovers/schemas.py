@@ -1,4 +1,4 @@
-"""Responses about handovers, and about orders that concern dead letters."""
+"""Responses about handovers, and about orders that drop or replay dead letters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from webapp.json_types import Number
 
 StrategyName = Literal["standby", "stop-and-copy", "hot-standby", "checkpoint", "rewind"]
 Start = Literal["follows", "warm", "cold"]
-"""What the target has: its copy follows; it runs something; it runs nothing."""
+"""follows: the target has a copy that follows. warm: the target runs another element. cold: it runs
+nothing."""
 Basis = Literal["group", "node", "pipeline", "typical"]
 
 
@@ -21,33 +22,33 @@ class PhaseEntry(TypedDict):
     bytes: int
     note: str
     behind: NotRequired[int | None]
-    """WARM: committed batches that the target has not followed yet"""
+    """in the phase WARM: the number of committed batches that the target has not followed yet"""
 
 
 class HandoverPause(TypedDict):
-    """How long the element paused, and what that was computed from."""
+    """How long the element paused, and the times from which Fogline computed this pause."""
 
     ms: int
     """how much longer rows waited because of the move"""
     at_most: bool
-    """the pause may be shorter, because `waited_ms` or `usual_ms` is not known"""
+    """whether the pause may be shorter, because `waited_ms` or `usual_ms` is not known"""
     gap_ms: int
     """from the old owner's last commit to the new owner's first"""
     waited_ms: int | None
-    """how long rows waited in that time; null if it is not known when they came"""
+    """how long rows waited in the gap; null if it is not known when they came"""
     usual_ms: int | None
-    """how long rows usually wait; null if there were too few before"""
+    """how long rows usually wait; null if there were too few rows before the move"""
 
 
 class Measured(TypedDict, total=False):
-    """Times by the broker's clock, in ms since the epoch; waits in ms."""
+    """Times by the broker's clock, in ms since 1970. Waits in ms."""
 
     at_ms: int | None
-    """the time of the claim or the release"""
+    """the time of the CLAIM or the RELEASE"""
     last_commit_at_ms: int | None
     first_commit_at_ms: int | None
     stopped_at_ms: int
-    """when a stop-and-copy told the old owner to stop, by control's clock"""
+    """when control told the old owner to stop, in a stop-and-copy, by control's clock"""
     first_wait_ms: int | None
     usual_wait_ms: int | None
 
@@ -56,28 +57,28 @@ class Batch(TypedDict):
     """A batch that was committed around a change of owner."""
 
     at_ms: int
-    """when the broker took its commit"""
+    """when the broker took the batch's commit"""
     node: str
     rows: int
     wait_ms: int | None
-    """how long its oldest row had waited by then; null if it is not known when that row came"""
+    """how long the batch's oldest row had waited by then; null if it is not known when that row came"""
 
 
 class Mark(TypedDict):
     what: Literal["armed", "announced", "released", "claimed"]
     at_ms: int
-    """when the broker took it"""
+    """when the broker took the record"""
 
 
 class Written(TypedDict):
-    """What both owners wrote to the journal around a change of owner, in its order."""
+    """The records that both owners wrote to the journal around a change of owner, in their order."""
 
     marks: list[Mark]
     batches: list[Batch]
 
 
 class MoveSpread(TypedDict):
-    """By nearest rank."""
+    """The spread of the figures of several moves, by nearest rank."""
 
     n: int
     least: int
@@ -92,14 +93,14 @@ class FormerMove(TypedDict):
     origin: str
     target: str
     pause_ms: int | None
-    """null if it was not measured, or may have been shorter"""
+    """null if the pause was not measured, or may have been shorter"""
     ready_ms: int | None
-    """from the order until ownership passed"""
+    """the time from the order until the new owner owned"""
     bytes: int
 
 
 class Former(TypedDict):
-    """Moves of the same group by the same strategy that were done before, newest first."""
+    """Earlier moves of the same group by the same strategy that succeeded, newest first."""
 
     moves: list[FormerMove]
     pause_ms: MoveSpread | None
@@ -109,18 +110,18 @@ class Former(TypedDict):
 
 class HandoverDetails(TypedDict):
     written: Written | None
-    """null until it was read, if there was no change of owner, or if the journal could not be read"""
+    """null if Fogline has not read the journal yet or cannot read it, or if the owner did not change"""
     ready_ms: int | None
-    """from the order until ownership passed"""
+    """the time from the order until the new owner owned"""
     former: Former
 
 
 class Begun(TypedDict):
     start: Start
     bytes: int | None
-    """of the newest checkpoint; null if there was none"""
+    """the size of the newest checkpoint; null if there was none"""
     had: bool
-    """whether it had a copy of that checkpoint"""
+    """whether the target had a copy of that checkpoint"""
 
 
 class Handover(TypedDict):
@@ -138,25 +139,26 @@ class Handover(TypedDict):
     outcome: Literal["done", "failed", "cancelled"] | None
     message: str
     code: str
-    """of a failure: it has a page; empty if there is none"""
+    """the error code of a failed handover, which has a page in docs/errors; empty if there is none"""
     timeline: list[PhaseEntry]
     gap_ms: int | None
     """from the old owner's last commit to the new owner's first"""
     measured: Measured
     round_trips: int | None
-    """to the broker, from the RELEASE's commit to the first output's"""
+    """the number of requests to the broker, from the commit of the RELEASE to the commit of the first
+    output"""
     reason: str
-    """why it was ordered automatically"""
+    """why Fogline ordered the handover by itself"""
     bytes_copied: int
     cancel_requested: bool
-    """somebody asked for its end; it ends unless it has passed the cut by then"""
+    """whether somebody asked to cancel the handover; it is cancelled unless it has already passed the cut"""
     pause: HandoverPause | None
-    """null if it was not measured, or nothing was processed"""
+    """null if the pause was not measured, or if no rows were processed"""
     begun: Begun
-    """what the target had when it was ordered"""
+    """the state of the target when the handover was ordered"""
     created_at: str
     created_by: str | None
-    """null if control ordered it automatically"""
+    """the user who ordered the handover; null if control ordered it"""
     ended_at: str | None
     cancellable: bool
 
@@ -166,28 +168,28 @@ class Ordered(TypedDict):
 
 
 QueuedState = Literal["waits", "moving", "done", "failed", "cancelled", "left-out"]
-"""left-out: it was not ordered, since one before it was not done."""
+"""left-out: the move was not ordered, because a move before it failed or was cancelled"""
 
 
 class QueuedMove(TypedDict):
-    """A move in the queue of its pipeline. Control orders it when the one before it is done."""
+    """A move in the queue of its pipeline. Control orders the move when the one before it is done."""
 
     id: int
     pipeline: str
     element: str
-    """the one that was chosen; all that run as one with it move"""
+    """the element that the user chose; all elements of its group move with it"""
     target: str
     state: QueuedState
     place: int
-    """in the queue, from 1"""
+    """the place in the queue, from 1"""
     of: int
-    """how many moves the queue has, with those that have ended"""
+    """the number of moves of the queue, including those that have ended"""
     waits_for: str | None
-    """the element before it in the queue that has not moved yet; null unless it waits"""
+    """the element before this one in the queue that has not moved yet; null unless this move waits"""
     handover: str | None
-    """null until it was ordered"""
+    """the id of the handover; null until the move is ordered"""
     message: str
-    """why it still waits, or was not ordered; empty if there is nothing to say"""
+    """why the move still waits, or was not ordered; empty if there is no reason to show"""
     created_at: str
     created_by: str | None
     ended_at: str | None
@@ -197,31 +199,31 @@ class NotBroughtBack(TypedDict):
     element: str
     home: str
     reason: str
-    """as a sentence"""
+    """the reason as a sentence"""
 
 
 class BroughtBack(TypedDict):
     handovers: list[Handover]
     elements: list[str]
-    """all that move with these handovers"""
+    """all elements that move by these handovers"""
     refused: list[NotBroughtBack]
 
 
 class Expected(TypedDict):
-    """A median of what was measured, or a typical value."""
+    """An expected time: the median of earlier moves, or a typical value."""
 
     ms: int
     least_ms: int
-    """the shortest and the longest of them; a typical value is its own range"""
+    """the shortest and the longest time of the earlier moves; for a typical value both are that value"""
     most_ms: int
     basis: Basis
     n: int
-    """the number of moves"""
+    """the number of earlier moves"""
 
 
 class Way(TypedDict):
     ready: Expected | None
-    """null if nothing is prepared and all of it is the pause"""
+    """the time before the pause; null if the move prepares nothing, so that all of its time is the pause"""
     pause: Expected
 
 
@@ -229,55 +231,60 @@ Restorations = TypedDict(
     "Restorations",
     {"hot-standby": Expected | None, "checkpoint": Expected | None, "rewind": Expected | None},
 )
-"""From the order until it runs there. null if this way does not exist."""
+"""The expected time from the order until the group runs on the other node, by strategy. It is null for a
+strategy that is not possible."""
 
 
 class BeforeAfter(TypedDict):
-    """null when it is not known"""
+    """A figure before and after the move. It is null if it is not known."""
 
     before: Number | None
     after: Number | None
 
 
 class MoveCost(TypedDict):
-    """What a move to a node takes and changes."""
+    """The time and the traffic that a move to a node costs, and the load and the latencies after it."""
 
     bytes: int | None
-    """to be fetched from its present node; 0 if the newest checkpoint lies there or a standby follows; null
-    if there is no checkpoint yet"""
+    """the bytes that the node has to fetch from the present node; 0 if it has the newest checkpoint or a
+    standby; null if there is no checkpoint yet"""
     bytes_per_s: Number | None
-    """of the line between the two sites; null if it is not measured, or the site is the same"""
+    """the rate of the line between the two sites; null if it is not measured, or if both nodes stand at one
+    site"""
     copy_s: Number | None
-    """at that rate; null if it is not known"""
+    """the time that the copy takes at that rate; null if it is not known"""
     same_site: bool
     cpu: BeforeAfter
-    """of the node, 0..1, by the rows that pass"""
+    """the CPU load of the node, 0..1, at the present rate of rows"""
     origin_cpu: BeforeAfter
-    """of the node that it leaves"""
+    """the CPU load of the present node, 0..1"""
     upstream_ms: BeforeAfter | None
-    """from the farthest node of what it reads, one way; null if it reads none"""
+    """the latency (one way) from the farthest node that writes the element's inputs; null if it has no
+    inputs"""
     downstream_ms: BeforeAfter | None
-    """to the farthest node of what reads from it, one way; null if nothing does"""
+    """the latency (one way) to the farthest node that reads the element's outputs; null if no node reads
+    them"""
 
 
 class OtherNode(TypedDict):
-    """A node that an element does not run on."""
+    """A node on which the element does not run."""
 
     node: str
     refusal: str | None
-    """why it cannot take the element now; null if it can"""
+    """why the node cannot take the element now; null if it can"""
     cores: int
-    """0 if it is not known"""
+    """the number of cores; 0 if it is not known"""
     cores_free: Number | None
-    """null if it is not known"""
+    """the number of free cores; null if it is not known"""
     upstream_ms: Number | None
-    """from the farthest node of what the element reads, one way; null if it is not known or there is none"""
+    """the latency (one way) from the farthest node that writes the element's inputs; null if it is not known,
+    or if there is no such node"""
     downstream_ms: Number | None
-    """to the farthest node of what reads from the element, one way"""
+    """the latency (one way) to the farthest node that reads the element's outputs"""
     state: Literal["standby", "backup", "none"]
-    """what it has of the element's state: a copy that follows, the newest checkpoint, or nothing"""
+    """what the node has of the element's state: a standby, the newest checkpoint, or nothing"""
     warnings: list[str]
-    """what speaks against moving it there; a person may do it all the same"""
+    """reasons against moving the element to this node; a person may do it all the same"""
 
 
 NodeForecast = TypedDict(
@@ -293,7 +300,7 @@ NodeForecast = TypedDict(
         "warnings": list[str],
     },
 )
-"""How long moving an element to a node takes."""
+"""The expected time of a move of the element to each node."""
 
 
 class Forecast(TypedDict):
@@ -301,32 +308,32 @@ class Forecast(TypedDict):
 
 
 class GroupAfter(TypedDict):
-    """What would happen to a group if its node died now."""
+    """The expected fate of a group if its node died now."""
 
     pipeline: str
     element: str
-    """one of its elements"""
+    """the id of one element of the group"""
     titles: list[str]
-    """of all its elements"""
+    """the titles of all elements of the group"""
     target: str | None
-    """where it goes on; null if nowhere, see `reason`"""
+    """the node on which control would restore the group; null if there is none, see `reason`"""
     way: Literal["hot-standby", "checkpoint"] | None
     expected: Expected | None
-    """from the order until it runs there"""
+    """the time from the order until the group runs there"""
     bytes: int | None
-    """to be fetched; 0 if it lies there already; null if the standby has everything, or no checkpoint is
-    known yet"""
+    """the bytes that the node has to fetch; 0 if it has the checkpoint; null if it has a standby, or if no
+    checkpoint is known yet"""
     by_itself: bool
     reason: str | None
-    """why it does not go on automatically, or not at all"""
+    """why control does not restore the group, or waits for a person"""
 
 
 class NodeFailure(TypedDict):
     silence_s: Number
-    """it counts as silent after this time"""
+    """the node counts as silent after this time"""
     groups: list[GroupAfter]
     backups: list[str]
-    """groups that run elsewhere and have a copy of their checkpoint there"""
+    """the groups that run on other nodes and whose checkpoint has a copy on this node"""
 
 
 DidToLetters = Literal["drop", "put-back", "replay"]
@@ -335,44 +342,45 @@ DidToLetters = Literal["drop", "put-back", "replay"]
 class StayedLetter(TypedDict):
     offset: int
     why: str
-    """why its row did not come back, as a sentence"""
+    """why the row of the letter did not come back, as a sentence"""
 
 
 class LettersCounted(TypedDict):
-    """What an order about a reason would be about: its open letters, from an offset to before another."""
+    """The letters that an order about a reason would concern: the open ones from one offset to before
+    another."""
 
     letters: int
     first: int
     until: int
-    """letters that come later lie here or behind"""
+    """letters that come later have this offset or a higher one"""
     more: bool
-    """there are older letters, which were not counted"""
+    """whether there are older letters that were not counted"""
 
 
 class LetterOrder(TypedDict):
-    """What somebody asked to be done about dead letters."""
+    """An order of a user about dead letters."""
 
     id: str
     did: DidToLetters
     reason: str
-    """why the rows are letters, as their group is called; empty if that was not said"""
+    """the name of the group of letters that the user chose; empty if the user chose no group"""
     text: str
-    """only letters of the reason in which it stands; empty for all"""
+    """the order concerns only letters with this text in their reason; empty if it concerns all"""
     letters: int
-    """how many were open when it was ordered"""
+    """the number of letters that were open when the order was given"""
     mended: bool
-    """the rows came back with other values"""
+    """whether the user changed values of the rows before they came back"""
     status: Literal["pending", "done", "failed", "cancelled"]
     cancel_requested: bool
-    """somebody asked for its end; it ends before its next 1,000 offsets"""
+    """whether somebody asked to cancel the order; it ends before its next 1,000 offsets"""
     message: str
-    """why it failed"""
+    """why the order failed"""
     taken: int
-    """for how many letters it was done, so far"""
+    """the number of letters for which the order is done so far"""
     before: int
-    """for how many something had been done before, or the topic no longer had them"""
+    """the number of letters that another order had already settled, or that the topic no longer had"""
     stayed: list[StayedLetter]
-    """rows that did not come back, the first ones of `stayed_count`"""
+    """the first rows that did not come back; `stayed_count` is the number of all"""
     stayed_count: int
     may_be_put_back: bool
     at: str

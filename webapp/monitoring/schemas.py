@@ -1,4 +1,4 @@
-"""Responses about what runs, what is and was wrong, and who did what."""
+"""Responses about running elements, about present and past problems, and about the acts of users."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Severity = Literal["info", "warning", "error"]
 
 class AttentionLine(TypedDict):
     at: str | None
-    """null if the beginning is not known"""
+    """when the problem began; null if that is not known"""
     severity: Severity
     kind: str
     pipeline: str | None
@@ -29,14 +29,15 @@ class AttentionLine(TypedDict):
     node: str | None
     message: str
     move_to: NotRequired[str]
-    """a policy advises to move the element there"""
+    """the node to which a policy advises to move the element"""
     restore_to: NotRequired[str]
-    """the element can be restored there: a policy advises it, or it is held and waits for a person"""
+    """a node on which the element can be restored: a policy advises it, or the element is held and waits for
+    a person"""
     site: NotRequired[str]
-    """a policy advises a change of the pipeline's copies there"""
+    """the site at which a policy advises to change the pipeline's copies"""
     change: NotRequired[Literal["copy", "take-out"]]
     alarm: NotRequired[int]
-    """the id of the alarm that it tells of"""
+    """the id of the alarm that the entry shows"""
 
 
 class LogEvent(TypedDict):
@@ -50,14 +51,14 @@ class LogEvent(TypedDict):
     message: str
     detail: Any
     cause: int | None
-    """the event that this one follows from, such as a node's silence"""
+    """the event that caused this one, such as a node's silence"""
 
 
 class AuditEntry(TypedDict):
     id: int
     at: str
     since: str
-    """of the first of the `times` entries that this one stands for"""
+    """the time of the first of the `times` entries that this entry stands for"""
     times: int
     user: str
     action: str
@@ -77,7 +78,7 @@ PipelineStatus = Literal[
 ]
 
 DraftText = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})]
-"""A text of a document. A draft may have anything there."""
+"""A text of a document. A draft may have any JSON value in its place."""
 
 
 class UpgradeFailed(TypedDict):
@@ -87,20 +88,20 @@ class UpgradeFailed(TypedDict):
 
 class PipelineItem(TypedDict):
     id: int
-    """the same for as long as the pipeline exists, whatever it is named"""
+    """a number that stays the same while the pipeline exists, even if the pipeline is renamed"""
     name: str
     title: str
-    """what people call it; its name while it has no title"""
+    """the title of the pipeline; its name if it has no title"""
     revision: int
     status: PipelineStatus
     message: str
     deployed_version: int | None
     deployment: str | None
     upgrade_failed: UpgradeFailed | None
-    """the last change to what runs, if it failed; deploying tries it again"""
+    """the last upgrade, if it failed; the next deployment tries it again"""
     differs: bool
     elsewhere: list[Elsewhere]
-    """what runs on another node than where it belongs"""
+    """the elements that do not run on their home nodes"""
     updated_at: str
     updated_by: str | None
     description: DraftText
@@ -112,7 +113,7 @@ class Pipeline(PipelineItem):
 
 
 class StandbyNote(TypedDict):
-    """The standby that a user wants, else the one that stays for a while after a move."""
+    """The standby that a user wants, or else the one that stays for a while after a move."""
 
     node: str
     behind: int | None
@@ -122,22 +123,22 @@ class StandbyNote(TypedDict):
 
 class WayOn(TypedDict):
     id: str
-    """what `POST …/go-on` is given"""
+    """the id that `POST …/go-on` takes"""
     title: str
     cost: str
-    """what follows from it"""
+    """the consequences of this way"""
 
 
 class ElementError(TypedDict):
     code: str | None
-    """a page of docs/errors"""
+    """the error code, which has a page in docs/errors"""
     message: str | None
     safe: str | None
     next: str | None
     traceback: str | None
     at: str | None
     ways: list[WayOn]
-    """ways in which the element can go on; a person chooses one"""
+    """the ways in which the element can go on; a person chooses one"""
 
 
 class ReplicaNote(TypedDict):
@@ -147,72 +148,74 @@ class ReplicaNote(TypedDict):
     epoch: int
     seq: int
     behind: int
-    """committed batches that a standby has not followed yet"""
+    """the number of committed batches that the standby has not followed yet"""
     armed: str | None
-    """id of the handover that it is armed for"""
+    """the id of the handover for which the standby is armed"""
 
 
 class ElementCost(TypedDict):
-    """What its group takes of its node's CPU, over the newest half minute."""
+    """The share of its node's CPU that the element's group took in the newest half minute."""
 
     cpu_cores: Number
-    """beyond what the node takes without rows, as far as that is known"""
+    """the cores that the group takes in addition to those that the node takes without rows, as far as this is
+    known"""
     batches_per_s: Number
     rows_per_s: Number
-    """rows that the group reads"""
+    """the rows that the group reads"""
     wait_ms_max: Number | None
-    """rows wait no longer than this, whatever the target; null if only the target limits it"""
+    """the longest time that rows wait with any latency target; null if only the target limits it"""
 
 
 class ConnectorNote(TypedDict):
-    """The process that brings an element's rows in, or takes them out. It counts rows from its start, and
-    gaps from the element's deployment."""
+    """The connector of an element. Its process counts rows from its start, and gaps from the element's
+    deployment."""
 
     state: Literal["starting", "connected", "failing"]
     why: str
-    """what fails"""
+    """the present error of the connector"""
     since: str | None
     rows_total: int
     refused_total: int
-    """rows that the system does not take"""
+    """the number of rows that the outside system refused"""
     gaps_total: int
-    """times in which rows were lost"""
+    """how many times rows were lost"""
     gap_rows_total: int
-    """how many rows, as far as that is known"""
+    """the number of lost rows, as far as it is known"""
     spool_bytes: int
-    """on the node's disk, since Kafka is away"""
+    """the bytes on the node's disk that wait because Kafka does not answer"""
 
 
 class LiveElement(TypedDict):
     id: str
     type: Annotated[Any, WithJsonSchema({"type": "string"})]
-    """in an invalid draft it may be anything, and is shown as an unknown type"""
+    """the type of the operator; in an invalid draft it may be any JSON value, which is shown as an unknown
+    type"""
     title: str
-    """the name that users see"""
+    """the title of the element that users see"""
     group: str
     group_title: str
     status: ElementStatus
     node: str | None
     by_clock: bool
-    """the times of its rows, or its results, come from its node's clock"""
+    """whether the node's clock sets the times of the rows, or changes the results"""
     epoch: int
     seq: int
     rows_in_per_s: Number | None
-    """rates and times are null while its node is not heard"""
+    """the rows that the group reads; rates and times are null while the node is not heard"""
     rows_out_per_s: Number | None
     bytes_out_per_s: Number | None
-    """keys and values of its streams, not compressed; null inside a group"""
+    """keys and values of the element's streams, not compressed; null inside a group"""
     lag_rows: int | None
-    """rows that wait in its input topics, also while it is paused, has failed, or its node is down; null if
-    that is not known, or it is not deployed"""
+    """the rows that wait in the input topics, also while the element is paused or failed or its node is down;
+    null if the number is not known, or if the element is not deployed"""
     lag_unknown: str | None
     """why `lag_rows` is not known, as a sentence"""
     last_row_at: str | None
-    """when it last committed a batch with rows; null if it never did"""
+    """when the element last committed a batch with rows; null if it never did"""
     next_row_due_at: str | None
-    """when the next row of its group's own sources is due, by their clock; null if nobody knows"""
+    """when the next row of the group's own sources is due, by their clock; null if it is not known"""
     heard: bool
-    """whether its node is heard, and its figures are of now"""
+    """whether the node is heard, so that the figures are new"""
     batch_ms_p50: Number | None
     batch_ms_p95: Number | None
     batch_ms_p99: Number | None
@@ -221,43 +224,43 @@ class LiveElement(TypedDict):
     latency_ms_p99: Number | None
     latency_ms_target: int | None
     cost: ElementCost | None
-    """null until it is measured"""
+    """the cost; null until it is measured"""
     rows_in_total: int
-    """totals count from its first deployment on, over all its owners; what a rewind repeats counts again"""
+    """the rows of all owners since the first deployment; rows that a rewind repeats count again"""
     rows_out_total: int
     dead_letters_total: int
     dead_letters_open: int
-    """those of them that nobody has dropped or replayed"""
+    """the dead letters that nobody has dropped or replayed"""
     left_out_total: int
-    """records of a user's topic that were deleted before they were read, at most"""
+    """at most so many records of a user's topic were deleted before the element read them"""
     state_bytes: int | None
-    """null until it has opened its state"""
+    """the size of the state; null until the replica has opened it"""
     state_keys: int | None
-    """for a group with a keyed processor"""
+    """the number of keys, for a group with a keyed processor"""
     checkpoint: CheckpointNote | None
     paused: bool
     ended: bool
     follow: Follow
     follow_note: str
-    """what `follow` means for it, in one sentence"""
+    """the meaning of `follow` for this element, in one sentence"""
     standby: StandbyNote | None
     error: ElementError | None
     replicas: list[ReplicaNote]
     handover: str | None
     user: UserPlaceNote | None
-    """where its user is; null if nobody has reported it"""
+    """the site of the element's user; null if nobody has reported it"""
     connector: ConnectorNote | None
-    """what its connector says; null without one, and while its node is not heard"""
+    """the state of the connector; null without a connector, and while the node is not heard"""
     alarm: AlarmSeverity | None
-    """the worst of its active alarms that nobody has silenced"""
+    """the worst active alarm of the element that nobody has silenced"""
     actions: dict[ElementAction, Allowed]
 
 
 class ElementPoint(TypedDict):
-    """A figure that is missing is unknown."""
+    """The figures of an element at one time. A missing figure is not known."""
 
     t: int
-    """when it was reported, ms since the epoch"""
+    """when the node reported the figures, in ms since 1970"""
     rows_in_per_s: NotRequired[Number | None]
     rows_out_per_s: NotRequired[Number | None]
     lag_rows: NotRequired[Number | None]
@@ -274,19 +277,19 @@ class ElementHistory(TypedDict):
 
 
 class WhyHere(TypedDict):
-    """Why an element is on its node, as it was recorded when it came there."""
+    """Why an element runs on its node. Fogline recorded the reason when the element came there."""
 
     node: str | None
-    """null if it has none"""
+    """the node; null if the element has none"""
     sentence: str
     at: str | None
-    """when it came there; null if it has no node"""
+    """when the element came to the node; null if it has none"""
     handover: str | None
-    """the handover that brought it there"""
+    """the id of the handover that brought the element to the node"""
     policy: str | None
-    """the policy that ordered the handover"""
+    """the name of the policy that ordered the handover"""
     others: list[OtherNode]
-    """the other nodes; none while it has no node"""
+    """all other nodes; empty if the element has no node"""
 
 
 class Requested(TypedDict):
@@ -295,27 +298,28 @@ class Requested(TypedDict):
 
 class KeptKey(TypedDict):
     key: str
-    """as people read it"""
+    """the key, as people read it"""
     key_cut: bool
     state: Any
-    """the state; if it is cut or JSON cannot express it, the beginning of its text"""
+    """the state; if the state is cut, or is no JSON, the beginning of its text"""
     state_cut: bool
     timers: list[str | None]
-    """event times that it waits for, unless the state is cut; null for one outside the years 1 to 9999"""
+    """the event times at which the key has a timer, unless the state is cut; null for a time outside the
+    years 1 to 9999"""
 
 
 class KeptPage(TypedDict):
-    """An element's state, as the newest committed batch left it."""
+    """A page of an element's state after the newest committed batch."""
 
     at: str
-    """when it was read"""
+    """when the node read the state"""
     keys: int
     """the number of all keys"""
     entries: list[KeptKey]
     next: str | None
-    """pass it as `after` for the next page; null if there are no more"""
+    """to get the next page, pass this as `after`; null if there are no more keys"""
     looked: int | None
-    """keys that were looked through, if that is why there are no more entries"""
+    """the number of keys that the node looked through, if it stopped before the last key; otherwise null"""
 
 
 class NodeLogLine(TypedDict):
@@ -323,21 +327,21 @@ class NodeLogLine(TypedDict):
     level: str
     logger: str
     text: str
-    """the message, and below it the traceback if there is one"""
+    """the message, followed by the traceback if there is one"""
 
 
 class NodeLog(TypedDict):
-    """What a node has logged, as it keeps it in memory."""
+    """The newest lines of a node's log, which the node keeps in memory."""
 
     node: str
     at: str
-    """when it was read"""
+    """when the node read the lines"""
     since: str | None
     """the node keeps no line from before this time"""
     matching: int
-    """how many lines match; the answer has the newest of these"""
+    """the number of lines that match; `lines` has the newest of them"""
     lines: list[NodeLogLine]
-    """oldest first"""
+    """the lines, oldest first"""
 
 
 class PeekedRecord(TypedDict):
@@ -346,7 +350,7 @@ class PeekedRecord(TypedDict):
     at: str | None
     key: str | None
     value: Any
-    """a whole number beyond 2^53 is a text, since a browser would lose digits of it"""
+    """the value; a whole number beyond 2^53 is a text, because a browser would lose digits of it"""
 
 
 class Records(TypedDict):
@@ -362,39 +366,40 @@ class LetterGroup(TypedDict):
 
     reason: str
     count: int
-    """among the letters that were looked at"""
+    """the number of letters with this reason, among those that Fogline has looked at"""
     newest: PeekedRecord
 
 
 class GroupedLetters(Records):
-    """Dead letters, oldest first, and how many there are of each reason."""
+    """Dead letters, oldest first, and the number of letters of each reason."""
 
     groups: list[LetterGroup]
-    """the most frequent reason first"""
+    """the groups of letters, the most frequent reason first"""
     groups_left_out: int
-    """reasons that are not listed"""
+    """the number of reasons that are not listed"""
     looked: int
-    """the newest letters, of which all this is"""
+    """the number of letters that Fogline has looked at; these are the newest ones"""
     more: bool
     """whether there may be older letters"""
 
 
 class DeadLetters(GroupedLetters):
     topics: dict[str, str]
-    """in which their rows lie, by the stream that a letter names; none if letters do not say where"""
+    """the topic of the rows, by the stream that a letter names; empty if no letter names its stream"""
     replay: Allowed
-    """whether their rows can come back to the element"""
+    """whether the rows can come back to the element"""
     orders: list[LetterOrder]
-    """what was done about letters, the newest first"""
+    """the orders about these letters, the newest first"""
 
 
 class LetterOrderProgress(LetterOrder):
-    """What has become of the rows of an order."""
+    """The progress of the rows that an order has brought back."""
 
     read: int | None
-    """how many the element has read; null if they went to all readers of its stream, or nobody knows"""
+    """the number of rows that the element has read; null if the rows went to all readers of the stream, or if
+    the number is not known"""
     again: int | None
-    """how many are letters again"""
+    """the number of rows that became dead letters again"""
 
 
 class RowPlace(TypedDict):
@@ -403,62 +408,63 @@ class RowPlace(TypedDict):
 
 
 class LetterRow(TypedDict):
-    """The row of a letter, to be mended."""
+    """The row of a dead letter, for a user who wants to change its values."""
 
     offset: int
-    """of the letter"""
+    """the offset of the letter"""
     key: str | None
     lies_at: RowPlace | None
-    """null if the letter does not say it"""
+    """where the row lies; null if the letter does not name the place"""
     raw: str
     reason: str
     at: str | None
-    """its event time; null if nobody knows it"""
+    """the event time of the row; null if it is not known"""
     cells: dict[str, Any]
-    """by column, as far as they can be read; a whole number beyond 2^53 is a text"""
+    """the readable values, by column; a whole number beyond 2^53 is a text"""
 
 
 class LetterRows(TypedDict):
     columns: list[Field]
-    """which a mended row has"""
+    """the columns of a changed row"""
     rows: list[LetterRow]
-    """newest last"""
+    """the rows, newest last"""
     more: bool
-    """there are older ones, or ones of another input"""
+    """whether there are older rows, or rows of another input"""
     topic: str
-    """in which the rows lie: those of one input of the element"""
+    """the topic of the rows, which are those of one input of the element"""
 
 
 class QueuedRecord(PeekedRecord):
     waits: bool
-    """whether the reader has not read it yet"""
+    """whether the reader has not read the row yet"""
 
 
 class Queue(TypedDict):
-    """What a reader of a stream has read of it last, and what waits for it, oldest first."""
+    """The rows of a stream that a reader read last, and those that wait for it, oldest first."""
 
     stream: str
     columns: list[Field] | None
-    """null if nobody has said them"""
+    """the columns; null if no running group names them"""
     known: bool
-    """whether it is known how far the reader has read; a view of the dashboard reads what it shows"""
+    """whether it is known how far the reader has read; a view of the dashboard has read the rows that it
+    shows"""
     records: list[QueuedRecord]
     looked: int
-    """records that were looked through"""
+    """the number of records that Fogline looked through"""
     more: bool
-    """whether there are others that were not looked through, or that are not shown"""
+    """whether there are records that Fogline did not look through, or does not show"""
 
 
 class Curve(Peeked):
-    """The rows that a chart needs, oldest first: of each curve the least, the greatest and the last one per
-    pixel."""
+    """The rows that a chart needs, oldest first. For each pixel and curve these are the least, the greatest
+    and the last row."""
 
     rows: int
-    """rows in the range that was read"""
+    """the number of rows in the range that Fogline read"""
     left_out: int
-    """older rows of the range that were not read, because they are too many; about so many"""
+    """about how many older rows of the range Fogline left out, because there are too many"""
     cursor: str
-    """pass it as `after` for what comes next"""
+    """to get the rows after these, pass this as `after`"""
 
 
 class Throughput(TypedDict):

@@ -13,7 +13,7 @@ class NodeLoad(TypedDict, total=False):
     cpu_ratio: Number
     memory_bytes: Number
     java_bytes: Number
-    """of these, Java's"""
+    """the part of `memory_bytes` that Java takes"""
     memory_total_bytes: Number
     memory_ratio: Number
     disk_free_bytes: Number
@@ -34,7 +34,7 @@ class Moving(TypedDict):
 
 
 class DrainProgress(TypedDict):
-    """In groups."""
+    """The progress of a drain, in numbers of groups."""
 
     moved: int
     total: int
@@ -53,40 +53,40 @@ class Node(TypedDict):
     name: str
     up: bool
     heard: bool
-    """false when control hears no node, so that a node that is not up may be running"""
+    """false if control hears no node at all, so that a node that is not up may still run"""
     ready: bool
     cordoned: bool
     draining: bool
-    """everything that it runs is moved away, one group after another, until it is empty or uncordoned"""
+    """whether Fogline moves all groups away, one after another, until the node is empty or uncordoned"""
     draining_since: str | None
     drain_blocked: str | None
-    """which groups cannot leave now, and why; null if all can"""
+    """the groups that cannot leave now, and the reasons; null if all can"""
     leaving_until: str | None
-    """it was told to stop, and hands over what it owns until then at the latest; null if it is not leaving"""
+    """the latest time until which the leaving node hands over its groups; null if it is not leaving"""
     maintenance_until: str | None
-    """a policy wants it empty until then, and it takes nothing new; null if none does"""
+    """the time until which a policy keeps the node empty; null if no policy does"""
     url: str
     version: str
     version_wanted: str
     cores: int
     site: str
-    """where it stands; a node without a site counts as a site of its own"""
+    """where the node stands; a node without a site counts as a site of its own"""
     enrolled_at: str
     last_seen_at: str | None
     silent_at: str | None
-    """when it was found silent; null if it is heard, or was stopped"""
+    """when the node was found silent; null if it is heard, or was stopped"""
     alerts: list[NodeAlert]
-    """what it reports to be wrong with itself now"""
+    """the problems that the node reports about itself now"""
     load: NodeLoad | None
     elements: list[HostedElement]
     remove: Allowed
     drain: DrainProgress | None
-    """how far its drain or its leaving has come; null if it does neither"""
+    """the progress of the drain or of the leaving; null if the node does neither"""
 
 
 class NodePoint(TypedDict):
     t: int
-    """when it was reported, ms since the epoch"""
+    """when the node reported this, in ms since 1970"""
     cpu_ratio: NotRequired[Number | None]
     memory_bytes: NotRequired[Number | None]
     memory_ratio: NotRequired[Number | None]
@@ -99,14 +99,14 @@ class NodeHistory(TypedDict):
 
 
 class GivenMatrix(TypedDict):
-    """A matrix that a person gave. Empty if there is none."""
+    """A matrix that a person entered. It is empty if nobody entered one."""
 
     sites: list[str]
     rows: list[list[Number]]
-    """latencies in ms, or rates in Mbit/s, from the site of the row to that of the column, in the order of
-    `sites`"""
+    """latencies in ms, or rates in Mbit/s: one row for each site from which, one column for each site to
+    which, both in the order of `sites`"""
     unknown: list[str]
-    """those of the sites that have no node"""
+    """the sites of the matrix that have no node"""
 
 
 class MapNode(TypedDict):
@@ -131,54 +131,54 @@ class MapSource(TypedDict):
 
 class MapSite(TypedDict):
     name: str
-    """a node without a site is a site of its own, under its own name"""
+    """the name of the site; a node without a site is a site with the node's name"""
     named: bool
-    """false for such a node"""
+    """whether a user named this site; false for the site of a single node"""
     nodes: list[MapNode]
     sources: list[MapSource]
 
 
 class MapLink(TypedDict):
-    """From one site to another. There is one in each direction."""
+    """The line from one site to another. There is one in each direction."""
 
     a: str
     b: str
     latency_ms: Number | None
-    """one way; null if no probe gets through"""
+    """the latency, one way; null if no probe gets through"""
     bytes_per_s: Number | None
-    """null if it was not measured"""
+    """the rate; null if it was not measured"""
     source: Literal["measured", "given"]
-    """of the latency"""
+    """where the latency comes from"""
     rate_given: bool
-    """given by a person; otherwise it is measured"""
+    """whether a person entered the rate; otherwise it is measured"""
     measured_at: str | None
     unreachable_since: str | None
-    """since when no probe between the two gets through; null if one does, or nobody probes"""
+    """since when no probe between the two sites gets through; null if one does, or if no node probes"""
 
 
 class MapBroker(TypedDict):
-    """From a site to the Kafka broker."""
+    """The line from a site to the Kafka broker."""
 
     site: str
     latency_ms: Number
-    """one way"""
+    """the latency, one way"""
     measured_at: str
 
 
 class Map(TypedDict):
     sites: list[MapSite]
     broker: list[MapBroker]
-    """for the sites for which it was measured"""
+    """the lines to the broker, for the sites for which they were measured"""
     links: list[MapLink]
     given: GivenMatrix
-    """latencies"""
+    """the latencies that a person entered"""
     given_rates: GivenMatrix
 
 
 class Invited(TypedDict):
     name: str
     token: str
-    """shown only this once"""
+    """the token, which is shown only this once"""
     expires_at: str
     command: str
     version: str
@@ -194,7 +194,7 @@ class AdmissionKafka(TypedDict):
 
 
 class Admission(TypedDict):
-    """What a node has to know to take part. It holds secrets."""
+    """The settings and secrets that a node needs to join."""
 
     node: str
     version: str

@@ -14,30 +14,30 @@ class Step(TypedDict):
     state: str
     at: str | None
     change: NotRequired[Literal["added", "changed", "removed"]]
-    """in an upgrade, whose steps are groups"""
+    """in an upgrade, whose steps are groups: what happens to the group"""
     title: NotRequired[str]
-    """the name of that group that users see"""
+    """the group's name that users see"""
     regrouped: NotRequired[bool]
-    """its elements ran in another group before, or will"""
+    """whether the elements of the group run in another group before or after the upgrade"""
     unconfirmed: NotRequired[bool]
-    """it was removed, and its node did not confirm that it has ended"""
+    """whether the group was removed, and its node did not confirm that it has ended"""
 
 
 class Undelivered(TypedDict):
-    """Rows that an element has put out and that wait for their delivery to a system outside."""
+    """Rows that an element has written, and that its connector has not delivered yet."""
 
     element: str
     title: str
     rows: int
     estimated: bool
-    """there are about so many"""
+    """whether the number of rows is an estimate"""
     why: str
-    """why its connector fails; empty if it does not, or if that is not known"""
+    """why the connector fails; empty if it works, or if the reason is not known"""
 
 
 class UndeployPlan(TypedDict):
     undelivered: list[Undelivered] | None
-    """the elements at which rows wait now; null if Kafka does not say so"""
+    """the elements whose rows wait now; null if Kafka does not answer"""
 
 
 class Operation(TypedDict):
@@ -50,28 +50,28 @@ class Operation(TypedDict):
     phase: str
     phase_since: str | None
     waits_for: str
-    """in words; empty when it waits for nothing"""
+    """what the operation waits for, as people read it; empty if it waits for nothing"""
     deadline: str | None
-    """until when it waits for that; null if without end, or it waits for nothing"""
+    """until when the operation waits; null if it waits without a limit, or waits for nothing"""
     reason: str
-    """who ordered it, if no person did: policy NAME"""
+    """the policy that ordered the operation: policy NAME; empty if a person ordered it"""
     message: str
     code: str
-    """of a failure: it has a page; empty if there is none"""
+    """the error code of a failed operation, which has a page in docs/errors; empty if there is none"""
     faults: list[Fault]
     undelivered: list[Undelivered]
-    """of elements that end: the rows that are not delivered, as control counted them last"""
+    """the undelivered rows of the elements that end, as control last counted them"""
     hurry: bool
-    """an undeployment that does not wait for deliveries"""
+    """whether the undeployment does not wait for deliveries"""
     again: bool
-    """after this undeployment the same version is deployed again"""
+    """whether Fogline deploys the same version again after this undeployment"""
     next: str | None
-    """the id of the deployment that was ordered when this undeployment had ended"""
+    """the id of the deployment that was ordered after this undeployment; null if there is none"""
     created_at: str
     ended_at: str | None
 
 
 class StateReady(TypedDict):
     ready: bool
-    """the pipeline stands at one boundary, so its state can be exported"""
+    """whether all groups of the pipeline stand at one boundary, so that a user can export the state"""
     waits_for: list[str]

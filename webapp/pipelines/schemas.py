@@ -13,20 +13,21 @@ from webapp.problems import Fault
 
 
 class Elsewhere(TypedDict):
-    """An element that runs on another node than where it belongs."""
+    """An element that does not run on its home node."""
 
     element: str
     home: str
-    """the node that the draft pins it to; without a pin, the one that a drain or a failure moved it from"""
+    """the node to which the draft pins the element; without a pin, the node from which a drain or a failure
+    moved it"""
     pinned: bool
     node: str
     why: str
     at: str | None
-    """since when"""
+    """since when the element runs on `node`"""
 
 
 class VersionItem(TypedDict):
-    """A draft as it was deployed or saved."""
+    """A numbered copy of a draft, made by a deployment or by a user who saved it."""
 
     number: int
     note: str
@@ -50,13 +51,13 @@ class Template(TypedDict):
     title: str
     description: str
     shows: str
-    """empty for a saved template, and so are the next two"""
+    """the feature of Fogline that the template shows; empty for a saved template"""
     runs: str
-    """how long"""
+    """how long the template runs; empty for a saved template"""
     data: str
-    """which data, real or synthetic"""
+    """the data that the template uses, real or synthetic; empty for a saved template"""
     replace: list[str]
-    """the elements that users replace by their own source, or set for themselves"""
+    """the elements that users replace by their own source, or whose parameters they set"""
     made: TemplateMade | None
     """null for a template that comes with Fogline"""
     document: Document
@@ -64,9 +65,9 @@ class Template(TypedDict):
 
 class TemplatePage(Template):
     text: str
-    """Markdown"""
+    """the page of the template, in Markdown"""
     elements: dict[str, str]
-    """what each element does, in Markdown, in the order of the page"""
+    """a text in Markdown for each element, in the order of the page"""
 
 
 class Copies(TypedDict):
@@ -74,7 +75,7 @@ class Copies(TypedDict):
 
     document: Document
     elements: list[str]
-    """including those that were added"""
+    """all elements of the document, including the copies that were added"""
 
 
 class Validation(TypedDict):
@@ -121,10 +122,10 @@ class FileColumn(TypedDict):
 
 class FileUse(TypedDict):
     pipeline: str
-    """of a template: its title"""
+    """the pipeline's name; for a template, its title"""
     where: Literal["draft", "version", "deployment", "template"]
     version: int | None
-    """null for the draft and for a template"""
+    """the version's number; null for the draft and for a template"""
 
 
 class FileProgress(TypedDict):
@@ -134,7 +135,7 @@ class FileProgress(TypedDict):
 
 
 class FileTrouble(TypedDict):
-    """Why a file could not be looked at or imported."""
+    """Why Fogline could not look at a file, or could not import it."""
 
     what: str
     where: str | None
@@ -147,27 +148,28 @@ FileState = Literal["looking", "asks", "importing", "imported", "failed", "cance
 class StoredFile(TypedDict):
     id: str
     reference: str
-    """what an element names it by"""
+    """the name by which an element refers to the file"""
     name: str
     size: int
-    """bytes of the original"""
+    """the size of the original file in bytes"""
     sha256: str
-    """of the original"""
+    """the hash of the original file"""
     kind: Literal["table", "model"]
     state: FileState
     progress: FileProgress | None
-    """while it is imported"""
+    """the progress of the import; null if the file is not being imported"""
     error: FileTrouble | None
     columns: list[FileColumn]
-    """of its table, once it is imported"""
+    """the columns of the table; empty until the file is imported"""
     rows: int | None
     dead_rows: int | None
-    """rows that could not be read, and become dead letters; null until it is imported"""
+    """the number of rows that could not be read and become dead letters; null until the file is imported"""
     unread_cells: int | None
-    """cells of the other rows that could not be read, and have no value; null until it is imported"""
+    """the number of unreadable cells in the other rows, which have no value; null until the file is
+    imported"""
     has_time: bool | None
     table_bytes: int
-    """what its table takes on the disk"""
+    """the size of the table on the disk"""
     uses: list[FileUse]
     created_at: str
     created_by: str | None
@@ -175,18 +177,18 @@ class StoredFile(TypedDict):
 
 class FileDetail(StoredFile):
     detection: Detection | None
-    """how it can be read, and what a person has to decide"""
+    """the ways to read the file, and the questions for a person"""
     reading: Reading | None
-    """how it is or was imported"""
+    """the way in which the file is or was read"""
     report: Report | None
 
 
 class FilePreview(TypedDict):
     preview: Preview
     detection: Detection | None
-    """what is detected around the places that are fixed"""
+    """the detected way to read the file, with the choices that the user has fixed"""
     encodings: dict[str, str]
-    """those that can be chosen, with what people call them"""
+    """the encodings that a user can choose, with their names"""
 
 
 class Port(TypedDict):
@@ -209,18 +211,18 @@ class Operator(TypedDict):
     stateful: bool
     follow: Follow
     follow_depends: bool
-    """it may differ with other parameters or input types"""
+    """whether `follow` may differ with other parameters or input types"""
     delivery: Literal["exactly once", "at least once"]
-    """how often a row comes in or goes out when something fails"""
+    """how often a row comes in, or goes out, if a part fails"""
     delivery_why: str
-    """why, in one line; empty for an element without a connector"""
+    """the reason for `delivery`, in one line; empty for an element without a connector"""
     ticks: Literal["none", "one", "many"]
-    """how many of the things that its system has may be ticked for it"""
+    """how many items of its system a user may tick"""
     version: int
 
 
 class Taken(TypedDict):
-    """The parameters of an element after something was ticked in its system."""
+    """The parameters of an element after a user has ticked items of its system."""
 
     params: dict[str, Any]
 
@@ -228,9 +230,9 @@ class Taken(TypedDict):
 class MissingFile(TypedDict):
     name: str
     elements: list[str]
-    """the elements that name it"""
+    """the elements that name the file"""
     choices: list[str]
-    """references of the uploads with that name; empty if there is none"""
+    """the references of the uploaded files with that name; empty if there is none"""
 
 
 class ReadPipeline(TypedDict):
@@ -239,30 +241,30 @@ class ReadPipeline(TypedDict):
 
 
 class DraftThere(TypedDict):
-    """The pipeline of the same name that is here already."""
+    """The pipeline of the same name that this Fogline already has."""
 
     title: str
     revision: int
     same: bool
-    """its draft is the same document"""
+    """whether the draft of that pipeline is the same document"""
 
 
 class ReadItem(TypedDict):
-    """One pipeline of a file that has several."""
+    """One pipeline of a file with several pipelines."""
 
     at: int
-    """its place in the file, from 0"""
+    """the place of the pipeline in the file, from 0"""
     line: int
-    """where it begins"""
+    """the line at which the pipeline begins"""
     name: str
     title: str
     elements: int
     refused: str | None
-    """why it cannot be imported"""
+    """why the pipeline cannot be imported; null if it can"""
     missing: list[MissingFile]
     there: DraftThere | None
     free_title: str
-    """a title that no pipeline here has; its own one if that is free"""
+    """a title that no pipeline here has: the pipeline's own title if that is free"""
 
 
 class ImportedPipeline(TypedDict):
@@ -270,4 +272,4 @@ class ImportedPipeline(TypedDict):
     title: str
     revision: int
     version: int | None
-    """the version that keeps the draft that was replaced; null for a new pipeline"""
+    """the version with the draft that was replaced; null for a new pipeline"""

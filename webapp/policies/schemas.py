@@ -12,24 +12,24 @@ from webapp.json_types import Number
 
 
 class Standing(TypedDict):
-    """What a policy says about a node, or about an element there, and since when."""
+    """The advice of a policy about a node or an element, and since when it stands."""
 
     node: str
-    """empty when it is about a pipeline's copies at a site"""
+    """the node; empty if the advice is about a pipeline's copies at a site"""
     code: Code
     why: str
-    """as it was when the policy began to say so"""
+    """the reason at the time when the advice began"""
     since: str
     site: NotRequired[str]
-    """for a policy of sites"""
+    """the site, for a policy of sites"""
     group: str | None
-    """null when it is about the node or the site as a whole; so are the next three"""
+    """the group; null if the advice is about the node or the site as a whole"""
     pipeline: str | None
-    """always set for a policy of sites"""
+    """the pipeline; null if the advice is about the node as a whole; a policy of sites always names one"""
     element: str | None
     title: str | None
     target: str | None
-    """where it would go, if it has to move"""
+    """the node to which the group would move; null if it does not have to move"""
 
 
 class Policy(TypedDict):
@@ -40,13 +40,13 @@ class Policy(TypedDict):
     moves_per_hour: int
     enabled: bool
     standing: list[Standing]
-    """what it says now; empty while it is not enabled"""
+    """the present advice; empty while the policy is not enabled"""
     created_by: str | None
     created_at: str
 
 
 class UserPlaceNote(TypedDict):
-    """Where the user of an element is."""
+    """The site where the user of an element is."""
 
     site: str
     since: str
@@ -55,7 +55,7 @@ class UserPlaceNote(TypedDict):
 
 class UserPlace(UserPlaceNote):
     told_at: str
-    """when it was last reported, to within some seconds"""
+    """when a program last reported the site, to within some seconds"""
     told_by: str
 
 
@@ -64,7 +64,7 @@ class Decision(TypedDict):
     at: str
     policy: str
     node: str
-    """empty when it is about a pipeline's copies at a site"""
+    """the node; empty if the act is about a pipeline's copies at a site"""
     site: str | None
     pipeline: str | None
     element: str | None
@@ -73,9 +73,9 @@ class Decision(TypedDict):
     target: str | None
     why: str
     handover: str | None
-    """id of the move that was ordered"""
+    """the id of the move that the policy ordered"""
     operation: str | None
-    """id of the upgrade that was ordered"""
+    """the id of the upgrade that the policy ordered"""
 
 
 class DryAct(TypedDict):
@@ -85,13 +85,13 @@ class DryAct(TypedDict):
     code: Code
     pipeline: str
     element: str | None
-    """null for all its copies at the site, as is the next one; or for a copy that is not there now"""
+    """the element; null for all copies at the site, and for a copy that does not exist now"""
     title: str | None
     origin: str
-    """empty for all its copies at the site"""
+    """the node that the element would leave; empty for all copies at the site"""
     target: str | None
     site: str | None
-    """for a policy of sites"""
+    """the site, for a policy of sites"""
     why: str
 
 
@@ -101,11 +101,11 @@ class Held(TypedDict):
 
 
 class DryRun(TypedDict):
-    """What a policy would have done with what was measured in the last day."""
+    """The acts that a policy would have ordered, by the measurements of the last day."""
 
     since: str | None
-    """of the first sample; null if there is none yet"""
+    """the time of the first measurement; null if there is none yet"""
     until: str | None
     acts: list[DryAct]
     held: list[Held]
-    """for how long it would have acted and could not, by reason"""
+    """for each reason, how long the policy could not act although it wanted to"""

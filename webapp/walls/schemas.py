@@ -28,25 +28,25 @@ class Wall(TypedDict):
     tiles: list[Tile]
     changed_at: str
     changed_by: str | None
-    """null for a link, which is told of nobody's account"""
+    """the user who last changed the wall; null if a link opened the wall, because links show no accounts"""
 
 
 class WallLink(TypedDict):
-    """A link that shows the wall to whoever has its secret."""
+    """A link that shows the wall to everybody who has its secret."""
 
     id: int
     name: str
     created_at: str
     created_by: str | None
     last_used_at: str | None
-    """to within an hour"""
+    """when the link was last used, to within an hour"""
     ends_at: str
-    """unless it is used before"""
+    """when the link ends; each use of the link moves this time"""
 
 
 class WallLinkMade(WallLink):
     secret: str
-    """shown this once"""
+    """the secret of the link, which is shown only this once"""
 
 
 class SourceState(TypedDict):
@@ -56,21 +56,21 @@ class SourceState(TypedDict):
     element: str
     title: str
     status: str | None
-    """null if it is not there"""
+    """the status of the element; null if there is no such element"""
     last_row_at: str | None
-    """when it last committed a batch with rows; null if it never did"""
+    """when the element last committed a batch with rows; null if it never did"""
     problem: str | None
-    """why there is nothing to show"""
+    """why there are no rows to show"""
 
 
 class FigureState(TypedDict):
     at: str | None
-    """the row's own time"""
+    """the event time of the row"""
     value: Number | str | bool | None
     every_s: Number | None
-    """how far apart rows usually are in their own time; null if that is not known"""
+    """the usual time between two rows, by their event times; null if it is not known"""
     points: list[tuple[int, Number]]
-    """the newest rows: time in ms since 1970, and value"""
+    """the newest rows, each as (ms since 1970, value)"""
 
 
 class Limits(TypedDict):
@@ -82,7 +82,7 @@ class PictureElement(TypedDict):
     id: str
     title: str
     category: str
-    """of its operator; empty if nobody knows it"""
+    """the category of the element's operator; empty if the operator is not known"""
     x: Number
     y: Number
     inputs: list[str]
@@ -98,43 +98,43 @@ class PictureState(TypedDict):
 
 class TileState(TypedDict):
     sources: list[SourceState]
+    """one entry for each series of the tile"""
     alarm: Severity | None
-    """the worst active alarm of an element that it shows, or whose limit it shows"""
-    """one for each series"""
+    """the worst active alarm of an element that the tile shows, or whose limit it shows"""
     figure: FigureState | None
     rows: Peeked | None
-    """of a table: its newest rows, with the columns of the tile and no key"""
+    """for a table: its newest rows, with the columns of the tile and without keys"""
     picture: PictureState | None
     limits: Limits | None
-    """of the alarm that the tile names, as it runs; null if it names none, or that one does not run"""
+    """the limits of the alarm that the tile names; null if it names none, or if that alarm does not run"""
 
 
 class LoadPoint(ElementPoint, NodePoint):
-    """A point of an element or of a node, with only what the tile shows."""
+    """The load of an element or a node at one time, with only the figures that the tile shows."""
 
 
 class LoadAnswer(TypedDict):
     points: list[LoadPoint]
-    """one every 2 s, of the last hour, oldest first"""
+    """a point every 2 s of the last hour, oldest first"""
     problem: dict[str, Any] | None
-    """as an answer of its own would be"""
+    """the problem document, as in a separate answer"""
 
 
 class CurveAnswer(TypedDict):
     curve: Curve | None
-    """null without a problem: there was no time for it in this look"""
+    """the curve; null without a problem means that there was no time to read it"""
     problem: dict[str, Any] | None
-    """as an answer of its own would be"""
+    """the problem document, as in a separate answer"""
 
 
 class WallLook(TypedDict):
-    """What a wall shows."""
+    """Everything that a wall shows."""
 
     at: str
     revision: int
-    """of the wall that this is about"""
+    """the revision of the wall that this answer is about"""
     tiles: dict[str, TileState]
-    """by their ids: what they show beside curves and load"""
+    """the states of the tiles, by the tiles' ids; curves and load come separately"""
     curves: list[CurveAnswer]
-    """in the order in which they were asked for"""
+    """the curves, in the order of the request"""
     loads: list[LoadAnswer]

@@ -1,1 +1,2 @@
-"""Takes a file as it comes: says how it is read, asks what is ambiguous, and imports it once."""
+"""Imports a user's file: finds out how to read it, asks about ambiguous parts, and makes a typed table,
+once."""

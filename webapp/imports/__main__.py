@@ -34,11 +34,13 @@ from webapp.imports.reading import Reading
 REFUSED, CRASHED, ORPHANED = 1, 2, 3
 _TOLD_EVERY_S = 0.25
 _ADDRESSES_BEYOND_MEMORY_MB = 4096
-"""Address space is bounded, not memory: files that are mapped and threads take some that is never used."""
+"""The limit is on the address space, not on memory. Mapped files and threads take addresses that they never
+use."""
 
 
 def main(arguments: list[str], given: Callable[[], bytes], say: Callable[[dict[str, Any]], None]) -> int:
-    """Runs one command and returns the exit code. `given` returns the first line of the input."""
+    """Runs one command and returns the exit code. `given` returns the first line of the input, and `say`
+    takes each message."""
     parser = argparse.ArgumentParser(prog="webapp.imports")
     parser.add_argument("command", choices=["look", "convert"])
     parser.add_argument("--path", type=Path, required=True)
@@ -82,7 +84,8 @@ def _error(what: str, next: str) -> dict[str, Any]:
 
 
 def _look(options: argparse.Namespace) -> dict[str, Any]:
-    detect: Any = import_module("webapp.imports.detect")  # what it needs takes long to import
+    # Import this module late, because its own imports take long.
+    detect: Any = import_module("webapp.imports.detect")
     found = detect.look(options.path, options.name)
     head = found.head if isinstance(found.head, dict) else found.head.model_dump(mode="json")
     return {"detection": found.detection.model_dump(mode="json"), "head": head}
@@ -114,7 +117,8 @@ def _convert(
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Arrow imports pandas if it can be had. That takes half a second, and nothing of it is used."""
+    """Keeps Arrow from importing pandas, because that takes half a second and the import needs nothing of
+    pandas."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:
         if name == "pandas":
@@ -122,7 +126,8 @@ class _WithoutPandas(MetaPathFinder):
 
 
 def _first_line() -> bytes:
-    """Returns the first line; a thread reads on and ends the process at the input's end."""
+    """Returns the first line of the input. A thread then reads the rest, and ends the process at the input's
+    end."""
     line = sys.stdin.buffer.readline()
 
     def watch() -> None:
@@ -138,7 +143,7 @@ def _first_line() -> bytes:
 if __name__ == "__main__":
     sys.meta_path.insert(0, _WithoutPandas())
     _out = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # whatever a library prints is no message
+    os.dup2(2, 1)  # text that a library prints must not mix with the messages
     _code = CRASHED
     try:
         _code = main(
@@ -147,4 +152,4 @@ if __name__ == "__main__":
     except BaseException:
         traceback.print_exc()
     finally:
-        os._exit(_code)  # the watching thread waits for an input that stays open
+        os._exit(_code)  # `_exit`, because the watching thread waits for an input that stays open

@@ -1,4 +1,4 @@
-"""Work that is done one step ahead, by a thread."""
+"""Runs a generator one step ahead, in a thread."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ Item = TypeVar("Item")
 
 
 def ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
-    """Yields the same items. While one is used, a thread makes the next one, and no more than that.
+    """Yields the same items. While the caller uses one item, a thread makes the next one, and no more than
+    that one.
 
-    What `items` raises is raised here. When the caller ends early, `items` is closed.
+    An error of `items` is raised here. When the caller ends early, `items` is closed.
     """
     end = object()
     with ThreadPoolExecutor(1, "ahead") as thread:

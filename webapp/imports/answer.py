@@ -1,4 +1,4 @@
-"""Applies what a person decides to a reading. Pure."""
+"""Applies a user's answers and changes to a reading. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from webapp.imports.reading import Question, Reading
 
 
 def answered(reading: Reading, questions: Sequence[Question], answers: Mapping[str, int]) -> Reading:
-    """Returns the reading as the answers have it: the number of a choice, from 0, for each question's id.
+    """Returns the reading with these answers. `answers` maps each question's id to the number of a choice,
+    from 0.
 
-    Raises ValueError, in words, if a question has no answer or not one of its choices.
+    Raises ValueError, with a text for people, if a question has no answer, or has an answer that is not one
+    of its choices.
     """
     for question in questions:
         choice = answers.get(question.id)
@@ -27,12 +29,12 @@ def answered(reading: Reading, questions: Sequence[Question], answers: Mapping[s
 
 _TABLES = ("member", "sheet", "records")
 _WITHIN = ("delimiter", "commas", "header_line", "units_line", "first_line", "last_line")
-"""Places that say which table of a text is read, if other columns come with them."""
+"""Places of a reading that choose one table of a text, if the table has columns of its own."""
 
 
 def leading(questions: Sequence[Question], answers: Mapping[str, int]) -> dict[str, JsonValue]:
-    """Returns the places and values around which the file is looked at again after these answers: those of
-    another table, which has questions of its own."""
+    """Returns the places and values that choose another table. The file has to be looked at again with them,
+    because another table has questions of its own."""
     fixed: dict[str, JsonValue] = {}
     for question in questions:
         choice = answers.get(question.id, -1)
@@ -47,7 +49,7 @@ def leading(questions: Sequence[Question], answers: Mapping[str, int]) -> dict[s
 def changed(reading: Reading, changes: Mapping[str, JsonValue]) -> Reading:
     """Returns the reading with other values at places such as `delimiter` or `columns.2.thousands`.
 
-    Raises ValueError, in words, if there is no such place or its value is of another kind.
+    Raises ValueError, with a text for people, if there is no such place, or if a value is of another kind.
     """
     whole: Any = reading.model_dump(mode="json")
     for place, value in changes.items():
@@ -56,8 +58,8 @@ def changed(reading: Reading, changes: Mapping[str, JsonValue]) -> Reading:
 
 
 def check_places(fixed: Mapping[str, JsonValue]) -> None:
-    """Raises ValueError, in words, if one of these places is none that a reading may have, or if its value is
-    of another kind. The place need not be there in every reading: there may be fewer columns, or no time."""
+    """Raises ValueError, with a text for people, if no reading may have one of these places, or if its value
+    is of another kind. A given reading may lack the place: it may have fewer columns, or no time."""
     for place, value in fixed.items():
         match _steps(place):
             case [name]:
@@ -114,6 +116,6 @@ def _no_place(place: str) -> ValueError:
 
 
 def open_questions(questions: Iterable[Question], settled: Iterable[str]) -> tuple[Question, ...]:
-    """Returns the questions that nobody has answered yet."""
+    """Returns the questions without an answer."""
     known = set(settled)
     return tuple(question for question in questions if question.id not in known)

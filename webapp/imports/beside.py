@@ -1,4 +1,4 @@
-"""What stands beside the numbers of a column: a unit in each cell, or signs written in another way."""
+"""Finds text beside the numbers of a column: a unit in each cell, or signs in another form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webapp.imports.units import unit_beside
 
 NO_UNITS = ("", OTHERWISE, EXCEL_TEXT)
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,30}=")
-"""A name that stands before each value: `T=0.5`."""
+"""A name before each value: `T=0.5`."""
 
 NUMBERS_SHARE = 0.9
 LOOKED_AT_MAX = 2_000
@@ -23,11 +23,11 @@ _CODES = re.compile(
 
 
 def beside(name: str, cells: Sequence[str]) -> str:
-    """Returns what stands beside numbers: a known unit, OTHERWISE or, beside texts as well, EXCEL_TEXT; "" if
-    nothing does.
+    """Returns the text beside the numbers of a column: a known unit, OTHERWISE, or EXCEL_TEXT (also beside
+    texts). Returns "" if there is none.
 
-    Without it, nine of ten cells must be numbers. A unit must stand beside more than half of them: one
-    `10.00%` among plain numbers does not say what they are.
+    Except for EXCEL_TEXT, nine of ten cells must be numbers. A unit must stand beside more than half of them:
+    one `10.00%` among plain numbers does not tell the unit of the others.
     """
     texts = [cell.strip() for cell in cells[:LOOKED_AT_MAX] if not is_no_value(cell)]
     if 2 * sum(without_beside(text, EXCEL_TEXT) != text for text in texts) > len(texts):
@@ -51,7 +51,7 @@ def name_before(cells: Sequence[str]) -> str:
 
 
 def unit_of(text: str) -> str | None:
-    """Returns what stands beside numbers, if it is a unit."""
+    """Returns the text beside a number if it is a unit, or None."""
     return None if text in NO_UNITS or text.endswith("=") else text
 
 

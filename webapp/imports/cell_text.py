@@ -1,6 +1,6 @@
-"""What a cell's text says: the one meaning of numbers and truth values, for the preview and the import.
+"""Reads numbers and truth values from a cell's text. The preview and the import use the same rules.
 
-`sql_of` says the same to DuckDB; tests compare the two.
+`sql_of` gives DuckDB the same rules. Tests compare the two.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ INTEGER_MAX = (1 << 63) - 1
 _INTEGER = r"[+-]?[0-9]+"
 _PLAIN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 _SEPARATORS = " " + WIDE
-"""What DuckDB's `trim` takes away: the separators of Unicode."""
-_AROUND = " \t\n\v\f\r"  # what DuckDB passes over, too
-# 1.234 is 1.234 or 1234; 0.123 and 1.234.567 are one number each.
+"""The characters that DuckDB's `trim` removes: the separators of Unicode."""
+_AROUND = " \t\n\v\f\r"  # DuckDB skips these characters, too
+# 1.234 may be 1.234 or 1234. 0.123 and 1.234.567 can be read in one way only.
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 _SPACES = str.maketrans(WIDE, " " * len(WIDE))
 _APOSTROPHES = str.maketrans(APOSTROPHES, "'" * len(APOSTROPHES))
 OTHERWISE = "\u00b1"
-"""Stands for signs, exponents and digits that are written in another way than by ASCII: (5), 5-, - 5 and 5
-behind the sign U+2212 are -5, 1.5D+03 is 1500, and 5.- is 5. Beside a unit, they are read as well."""
+"""Stands for signs, exponents and digits in another form than plain ASCII. (5), 5-, - 5 and 5 after the sign
+U+2212 are -5. 1.5D+03 is 1500, and 5.- is 5. Numbers with a unit are read in the same way."""
 
 _REWRITES = (
     (r"^\(([^()+-]*[0-9][^()+-]*)\)$", r"-\1"),
@@ -37,7 +37,7 @@ _REWRITES = (
     (r"^([0-9.,][^+-]*)-$", r"-\1"),
     ("([0-9.,]) *(?:[dDeE]|[x\u00d7\u00b7*] *10\\^?) *([+-]?[0-9]{1,3})$", r"\1e\2"),
 )
-"""For both, Python and RE2: what is written in another way, and as what it is read."""
+"""Pairs of a pattern, for Python and RE2, and its replacement in plain ASCII."""
 
 EXCEL_TEXT = '=""'
 _EXCEL_TEXT = '="[^"]*"'
@@ -46,9 +46,9 @@ _EXCEL_TEXT = '="[^"]*"'
 def read_cell(
     text: str, type_: FieldType, decimal: str, thousands: str, beside: str = ""
 ) -> int | float | bool | str | None:
-    """Returns the value, or None if the text is none of this type. Times are read by `time_text`.
+    """Returns the value of a cell, or None if the text has another type. `time_text` reads times.
 
-    `beside` is what stands beside a number, such as its unit.
+    `beside` is the text beside a number, such as its unit.
     """
     if type_ is FieldType.STRING:
         return without_beside(text, beside) if beside == EXCEL_TEXT else text
@@ -74,7 +74,7 @@ def _stripped(text: str) -> str:
 
 
 def without_beside(text: str, beside: str) -> str:
-    """Returns the number without what stands beside it, with a sign and an exponent as in ASCII."""
+    """Returns the number without the text beside it, with a sign and an exponent in ASCII."""
     if not beside:
         return text
     if beside == EXCEL_TEXT:
@@ -92,7 +92,7 @@ def _rewrites(beside: str) -> list[tuple[re.Pattern[str], str]]:
 
 
 def _without_unit(beside: str) -> tuple[tuple[str, str], ...]:
-    """Returns what takes a unit away that stands right before or right behind a number."""
+    """Returns patterns and replacements that remove a unit right before or right after a number."""
     if beside == OTHERWISE:
         return ()
     unit = re.escape(in_ascii(beside))
@@ -116,12 +116,14 @@ def _without_beside_sql(cell: str, beside: str) -> str:
 
 
 def can_be_either(text: str) -> bool:
-    """Returns whether it is one number with a decimal mark and another one with a mark between thousands."""
+    """Returns whether the text has two meanings: one if its mark is a decimal mark, and another if it divides
+    thousands."""
     return _EITHER.fullmatch(text.strip()) is not None
 
 
 def plain_number(text: str, decimal: str, thousands: str) -> str | None:
-    """Returns the number as a program writes it: 1.234,5 -> 1234.5; None if the text is no such number."""
+    """Returns the number in the form that programs write: 1.234,5 -> 1234.5. Returns None if the text is no
+    such number."""
     if thousands == " ":
         text = text.translate(_SPACES).strip(_AROUND)
     elif thousands == "'":
@@ -138,8 +140,8 @@ def plain_number(text: str, decimal: str, thousands: str) -> str | None:
 
 
 def grouped(decimal: str, thousands: str) -> str:
-    """Returns the pattern of a number whose digits are in groups of three; with commas, also of two before
-    the last three, as in India: 1,00,000."""
+    """Returns the pattern of a number whose digits stand in groups of three. With commas, the groups before
+    the last three digits may have two digits, as in India: 1,00,000."""
     mark = re.escape(thousands)
     groups = rf"[0-9]{{1,3}}({mark}[0-9]{{3}})+"
     if thousands == ",":
@@ -148,7 +150,8 @@ def grouped(decimal: str, thousands: str) -> str:
 
 
 def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str, beside: str = "") -> str:
-    """Returns SQL with the value of `cell`, a column of texts; null if the text is none of this type."""
+    """Returns SQL for the value of `cell`, a column of texts. The value is null if the text has another
+    type."""
     if type_ is FieldType.STRING:
         return f"({_without_beside_sql(cell, beside)})" if beside == EXCEL_TEXT else cell
     if type_ is FieldType.BOOLEAN:
@@ -182,7 +185,8 @@ def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str, beside: st
 
 
 def _whole_sql(cell: str) -> str:
-    # DuckDB rounds 1.5 and reads 0x1A and 1_000, so what it read has to look like its text.
+    # DuckDB rounds 1.5, and reads 0x1A and 1_000. So its result counts only if the text looks like a plain
+    # number.
     bare = f"trim({cell})"
     return (
         f"CASE {_if_bare(cell)}"
@@ -191,8 +195,8 @@ def _whole_sql(cell: str) -> str:
 
 
 def bare_whole_sql(cell: str) -> str:
-    """Returns SQL with a whole number that is written as programs write it: without spaces, marks, a plus or
-    zeros before it. It is null for all else."""
+    """Returns SQL for a whole number in the form that programs write: without spaces, marks, a plus or
+    leading zeros. It is null for all other texts."""
     return f"CASE {_if_bare(cell)} END"
 
 
@@ -206,8 +210,8 @@ def _spaced(pattern: str) -> str:
 
 
 def _number_sql(cell: str) -> str:
-    # DuckDB reads nan, inf and 1_000 as well.
-    # Only a cell that it cannot read is looked at again without the spaces that it does not pass over.
+    # DuckDB also reads nan, inf and 1_000. If DuckDB cannot read a cell, the query tries again without the
+    # spaces that DuckDB does not skip.
     cast = f"coalesce(TRY_CAST({cell} AS DOUBLE), TRY_CAST(trim({cell}) AS DOUBLE))"
     return f"CASE WHEN isfinite({cast}) AND NOT contains({cell}, '_') THEN {cast} END"
 

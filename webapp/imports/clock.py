@@ -1,4 +1,5 @@
-"""What the times of a file's beginning show: a zone, an order, a change of the clock, a jump."""
+"""Finds, in the times of a file's beginning, the time zone, the order of the rows, changes of the clock, and
+jumps."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from zoneinfo import ZoneInfo
 from webapp.imports.time_text import ABBREVIATIONS
 
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
-JUMP_TIMES = 1_000  # a step is a jump if it is so many times the usual one, and a day at least
+JUMP_TIMES = 1_000  # a step is a jump if it is so many times the usual step, and at least a day
 STEPS_MIN = 5
 _ZONE_BEHIND = re.compile(r"\[([A-Za-z][\w+/-]*)\]$| ([A-Z]\w+/[\w+/-]+)$")
 _OFFSET = re.compile(
@@ -24,7 +25,8 @@ _ZONE_ABOVE = re.compile(
     r"[\"']?(?:\s*[:=;,\t|]\s*|\s+)[\"']?([^\s\"',;|}]+(?: ?[+\u2212-] ?\d[\d:]*)?)",
     re.IGNORECASE,
 )
-"""What names a zone in a line above the table: `Timezone: Europe/Berlin`, `"utc_offset_seconds":7200`."""
+"""Matches the name of a zone in a line above the table: `Timezone: Europe/Berlin`,
+`"utc_offset_seconds":7200`."""
 _CELLS = re.compile(r"[,;\t|]")
 _PARTS_OF_HOURS = {
     "+0330": "Asia/Tehran",
@@ -36,7 +38,8 @@ _PARTS_OF_HOURS = {
     "+0930": "Australia/Darwin",
     "-0930": "Pacific/Marquesas",
 }
-"""Offsets that are no whole hours, with a place whose clock is so and is not changed today."""
+"""Offsets that are no whole hours, each with a zone that has this offset today and does not change its
+clock."""
 
 _BOTH = {
     ("cet", "cest"): "Europe/Berlin",
@@ -49,21 +52,21 @@ _BOTH = {
     ("mst", "mdt"): "America/Denver",
     ("pst", "pdt"): "America/Los_Angeles",
 }
-"""Who names both times of a zone changes its clock."""
+"""Names of the two times of a zone. A file with both has a clock that was changed."""
 _ZONES = (
     *("Europe/Berlin", "Europe/London", "Europe/Helsinki"),
     *("America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles", "America/St_Johns"),
     *("Australia/Sydney", "Australia/Adelaide", "Australia/Lord_Howe", "Pacific/Auckland"),
     *("America/Santiago", "Asia/Jerusalem", "Africa/Cairo"),
 )
-"""One zone for each way in which clocks are changed today."""
+"""One zone for each of today's rules for changing clocks."""
 
 ZONES_MAX = 5
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step between two rows that is no usual one. `row` is the place of the later one."""
+    """A step between two rows that is not the usual one. `row` is the place of the later row."""
 
     row: int
     before_us: int
@@ -71,7 +74,7 @@ class Step:
 
 
 def zone_named(header: str) -> str | None:
-    """Returns the zone that a header names: `Date Time, GMT-07:00`, `MST`."""
+    """Returns the zone that a column's header names, such as `Date Time, GMT-07:00` or `MST`."""
     found = _OFFSET.search(header)
     if found:
         sign = "+" if found[1] == "+" else "-"
@@ -80,10 +83,10 @@ def zone_named(header: str) -> str | None:
             return _PARTS_OF_HOURS.get(f"{sign}{hours:02d}{minutes}")
         if hours > (14 if sign == "+" else 12):
             return None
-        # The names of the IANA database count the other way round.
+        # The IANA database uses the opposite sign in such names.
         return f"Etc/GMT{'-' if sign == '+' else '+'}{hours}" if hours else "UTC"
     if _OFFSET_OF_SOME_KIND.search(header):
-        return None  # such as UTC-300, which may be minutes
+        return None  # for example UTC-300, which may mean minutes
     words = set(re.findall(r"[a-z]+", header.lower()))
     for pair, zone in _BOTH.items():
         if words >= set(pair):
@@ -96,8 +99,8 @@ def zone_named(header: str) -> str | None:
 
 
 def zone_above(lines: Sequence[str]) -> str | None:
-    """Returns the zone that the lines above a table name, if it is one. An offset in seconds comes before a
-    zone's name: who writes both counts all times by the offset."""
+    """Returns the zone in the lines above a table, or None if they name none or several. An offset in seconds
+    counts more than a zone's name: a program that writes both uses the offset for all times."""
     named = [*lines]
     for before, line in pairwise(lines):
         names, values = _CELLS.split(before), _CELLS.split(line)
@@ -126,8 +129,8 @@ def _by_seconds(text: str) -> str | None:
 
 
 def is_newest_first(times: Sequence[int]) -> bool:
-    """Returns whether nearly all steps go back. In a short file, one forward is the hour that a clock has
-    twice."""
+    """Returns whether nearly all steps go back in time. In a short file, one step forward may be the repeated
+    hour of a clock change."""
     steps = [step for step in _steps(times) if step]
     back = sum(step < 0 for step in steps)
     return back > 0.9 * len(steps) > 0 or (len(steps) >= STEPS_MIN and back == len(steps) - 1)
@@ -140,19 +143,19 @@ def usual_us(times: Sequence[int]) -> int:
 
 
 def usual_of(least: int, middle: int, count: int) -> int:
-    """Returns the usual one of so many steps: the middle one, or the least if there are few, of which half
-    may be those of one wrong time."""
+    """Returns the usual one of `count` steps. This is the middle one. If there are few steps, it is the least
+    one, because half of them may come from one wrong time."""
     return least if count < STEPS_MIN and middle > JUMP_TIMES * least else middle
 
 
 def far_us(times: Sequence[int]) -> int:
-    """Returns the longest step that is no jump, in microseconds."""
+    """Returns the longest step that does not count as a jump, in microseconds."""
     return max(DAY_US, JUMP_TIMES * usual_us(times))
 
 
 def clock_changes(times: Sequence[int]) -> tuple[str, ...]:
-    """Returns the zones whose clock change the local times show: an hour, or half of one, that comes twice or
-    never."""
+    """Returns the zones whose clock change the local times show. At a change, an hour or half an hour comes
+    twice or never."""
     usual = usual_us(times)
     if not 0 < usual <= HOUR_US:
         return ()
@@ -160,7 +163,7 @@ def clock_changes(times: Sequence[int]) -> tuple[str, ...]:
         shift = after - before - usual
         if abs(shift) not in (HOUR_US, HOUR_US // 2):
             continue
-        # An hour that comes twice holds both rows; in one that never comes, a row would be due.
+        # If an hour comes twice, it must hold both rows. If an hour never comes, a row must be missing there.
         inside = (before + usual,) if shift > 0 else (before, after)
         zones = tuple(zone for zone in _ZONES if all(_shift_us(zone, at) == shift for at in inside))
         if zones:
@@ -169,14 +172,15 @@ def clock_changes(times: Sequence[int]) -> tuple[str, ...]:
 
 
 def _shift_us(zone: str, local_us: int) -> int:
-    """Returns how far a zone's clock is turned, if this local time is one that comes twice or never."""
+    """Returns by how much a zone's clock is changed at this local time, or 0 if the time comes exactly
+    once."""
     local = _moment(local_us).replace(tzinfo=ZoneInfo(zone))
     first, second = (local.replace(fold=fold).utcoffset() or timedelta() for fold in (0, 1))
     return (second - first) // timedelta(microseconds=1)
 
 
 def zones_behind(texts: Sequence[str]) -> tuple[str, ...]:
-    """Returns the zones whose names stand behind the times: `2024-05-01T12:00:00[Europe/Berlin]`."""
+    """Returns the zones whose names follow the times: `2024-05-01T12:00:00[Europe/Berlin]`."""
     found = (_ZONE_BEHIND.search(text) for text in texts)
     names = dict.fromkeys(each[1] or each[2] for each in found if each is not None)
     return tuple(name for name in names if is_zone(name))
@@ -192,7 +196,7 @@ def is_zone(name: str) -> bool:
 
 
 def glitch(times: Sequence[int]) -> Step | None:
-    """Returns the row whose time jumps away, if the next one is back: a clock that was wrong for a moment."""
+    """Returns the row with a wrong time, if only one time is far away and the next one is right again."""
     if not usual_us(times):
         return None
     far = far_us(times)
@@ -204,7 +208,7 @@ def glitch(times: Sequence[int]) -> Step | None:
 
 
 def fall_back(times: Sequence[int]) -> Step | None:
-    """Returns the largest step back among times that rise otherwise, if it is longer than a usual step."""
+    """Returns the largest step back among times that otherwise rise, if it is longer than a usual step."""
     steps = _steps(times)
     usual = usual_us(times)
     if not usual or sum(step > 0 for step in steps) < 0.5 * len(steps):
@@ -225,13 +229,14 @@ def jump(times: Sequence[int]) -> Step | None:
 
 
 def in_words(micros: int, *, exact: bool = False) -> str:
-    """Returns a time as people write it, to the second; `exact`: with its fraction, if it has one."""
+    """Returns a time as people write it, to the second. With `exact`, it has the fraction of the second,
+    too."""
     text = _moment(micros).strftime("%Y-%m-%d %H:%M:%S")
     return f"{text}.{micros % 1_000_000:06d}".rstrip("0") if exact and micros % 1_000_000 else text
 
 
 def span(micros: int) -> str:
-    """Returns how long it is: `54 years`, `3 days`, `20 minutes`."""
+    """Returns a length of time in words: `54 years`, `3 days`, `20 minutes`."""
     seconds = abs(micros) / 1e6
     for size, word in ((31_557_600, "year"), (86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= size:

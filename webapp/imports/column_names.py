@@ -1,4 +1,4 @@
-"""Names of columns as Fogline takes them, made of what stands in the header."""
+"""Makes names of columns that Fogline accepts from the texts of a header."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from webapp.imports.units import TYPES, is_unit, without_unit
 
 NAME_MAX = 120
 _NO_UNITS = frozenset(("-", "none", "unitless", "ts", "rn")) | TYPES
-"""What stands among units for none. Campbell's loggers have TS below times, RN below numbers of records."""
+"""Texts in a line of units that are no units. Campbell's loggers write TS below times and RN below record
+numbers."""
 
 _NOT_ALLOWED = re.compile(r"[`\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
 class Shift:
-    """Names of rows that have one cell more than there are names. `asks`: nothing says where none stands."""
+    """The names of all columns, for rows with one more cell than the header. `asks`: the file does not show
+    which column has no name."""
 
     names: tuple[str, ...]
     note: str = ""
@@ -27,7 +29,8 @@ class Shift:
 
 
 def shift_of(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Shift | None:
-    """Returns the names for all columns, or None if there are as many names as columns, or much fewer."""
+    """Returns the names of all columns, if the rows have exactly one cell more than the header has names.
+    Otherwise returns None."""
     given = [name.strip() for name in names]
     while given and not given[-1]:
         given.pop()
@@ -63,7 +66,7 @@ def _counts_rows(cells: Sequence[str]) -> bool:
 
 
 def named(header: Sequence[str], units: Sequence[str], width: int) -> list[tuple[str, str | None]]:
-    """Returns (name, unit) of each column. Names are unique, whatever the case of their letters."""
+    """Returns (name, unit) of each column. No two names differ only in the case of their letters."""
     found: list[tuple[str, str | None]] = []
     taken: set[str] = set()
     for at in range(width):

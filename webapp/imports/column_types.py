@@ -1,4 +1,4 @@
-"""What type a column has, judged by all cells of it that are known; and what in it means "no value"."""
+"""Chooses the type of a column by all of its known cells, and finds the texts that mean "no value"."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from webapp.imports.cell_text import read_cell
 from webapp.imports.no_value_numbers import no_value_numbers
 from webapp.imports.shapes import is_no_value, shape
 
-NUMBERS_SHARE = 0.9  # of the cells with a value, for a column of numbers
-NEAR_FEW = 2  # so many cells such as 10.00% are no question, however few rows there are
-DOUBT_SHARE = 0.5  # from which on somebody is asked
-EXACT_MAX = 1 << 53  # above it, a number does not keep all its digits everywhere
-NO_VALUE_NUMBERS_SHARE = 0.6  # of the cells, for one or two words among numbers to be a question
+NUMBERS_SHARE = 0.9  # share of the cells with a value that must be numbers
+NEAR_FEW = 2  # so few cells such as 10.00% cause no question, however few rows there are
+DOUBT_SHARE = 0.5  # from this share on, a person is asked
+EXACT_MAX = 1 << 53  # above this number, a double loses digits
+# Share of the cells that must be numbers for a question about one or two words among them.
+NO_VALUE_NUMBERS_SHARE = 0.6
 _NO_VALUE_HERE = ("MM",)
-"""What means "no value" among numbers alone: elsewhere it may be a unit."""
+"""Texts that mean "no value" only in a column of numbers. In other columns they may be units."""
 
 _NOTHING = re.compile(r"[^\w\s]+|[-+]?nan|null|\(null\)|none|<na>|#?n/a|nat|\\n")
-"""What has no value, even where a column has nothing else. Other words, such as fault, may be meant."""
+"""Texts that mean "no value" even if a column has no other text. Other words, such as fault, may be
+values."""
 
 _TRUTHS = (
     ("true", "false"),
@@ -45,12 +47,12 @@ _ID = re.compile(
 _EXACT_NAME = re.compile(
     r"(?:^|[^a-z])(?:version|firmware|revision|release|phone|telephone|telefon|fax|iban|ean|gtin)(?:$|[^a-z])"
 )
-"""Names of columns whose 1.10 is not 1.1, or whose + counts."""
+"""Names of columns whose texts must stay as they are: 1.10 is not 1.1 there, or a + has a meaning."""
 
 _CODE = re.compile(r"\d{1,4}[eE]\d{1,4}", re.ASCII)
 _HEX = re.compile(r"(?:0[xX] ?|&[hH]|[#$]|(?:W#|B#|DW#)?16#)[0-9A-Fa-f]+|[0-9A-Fa-f]{1,16}[hH]")
 _ODD_NUMBER = re.compile(r"^\W{0,3}\d|\d[.,]\d")
-"""What has a number at its beginning, or decimals: whoever wrote it may have meant one."""
+"""A text that begins with a number, or has decimals. Its writer may have meant a number."""
 
 _HEX_DIGITS = re.compile(r"(?:[0-9A-F]{2}){1,8}|(?:[0-9a-f]{2}){1,8}")
 _LEADING_ZERO = re.compile(r"[+-]?0\d+", re.ASCII)
@@ -58,15 +60,15 @@ _LEADING_ZERO = re.compile(r"[+-]?0\d+", re.ASCII)
 
 @dataclass(frozen=True)
 class Cell:
-    line: int | None  # None in a piece from the middle, whose line is not known
+    line: int | None  # None in a piece from the middle of the file, whose line numbers are not known
     text: str
 
 
 @dataclass(frozen=True)
 class Judged:
-    """`missing` are texts that mean "no value"; `sentinels` are those of them that are numbers, and `suspect`
-    is a number that may mean it. `unreadable` is the first cell that is no number in a column of numbers, or
-    the one for which a column of numbers stays text."""
+    """The type of a column. `missing`: texts that mean "no value". `sentinels`: those of them that are
+    numbers. `suspect`: a number that may mean "no value". `unreadable`: the first cell that is no number in a
+    column of numbers, or the cell because of which a column of numbers stays text."""
 
     type: FieldType
     missing: tuple[str, ...] = ()
@@ -87,7 +89,8 @@ def judge(
     quoted_differs: bool,
     unit: str | None = None,
 ) -> Judged:
-    """Returns the type of a column. `quoted_differs`: its numbers are in quotes, and others are not."""
+    """Returns the type of a column. `quoted_differs`: the column's numbers stand in quotes, while others in
+    the file do not."""
     filled = [cell for cell in cells if cell.text.strip()]
     none = [cell.text.strip() for cell in filled if is_no_value(cell.text)]
     words = [cell for cell in filled if not is_no_value(cell.text)]
@@ -140,13 +143,15 @@ def _number(text: str, decimal: str, thousands: str) -> float | None:
 
 
 def _are_truths(words: Sequence[Cell]) -> bool:
-    """A column of truth values has both kinds of a pair, or one of `true` and `false`."""
+    """Returns whether the column has both words of a pair, such as yes and no, or only the words `true` and
+    `false`."""
     said = {cell.text.strip().lower() for cell in words}
     return any(said == set(pair) for pair in _TRUTHS) or said <= {"true", "false"}
 
 
 def _texts_alone(words: Sequence[Cell]) -> Judged:
-    """Returns a column without a plain number. It is said of cells that nearly are numbers or times."""
+    """Returns the judgement of a column without a plain number. Cells that are nearly numbers or times are
+    noted."""
     kinds = {kind: [cell for cell in words if shape(cell.text) == kind] for kind in ("near", "time", "clock")}
     if _are_hexadecimal([cell.text.strip() for cell in words]):
         return Judged(FieldType.STRING, why_text="it may hold hexadecimal numbers", unreadable=words[0])
@@ -169,7 +174,8 @@ def _texts_alone(words: Sequence[Cell]) -> Judged:
 
 
 def _are_hexadecimal(texts: Sequence[str]) -> bool:
-    """Whether each text says so, as 0x1F does, or all have as many digits as some bytes."""
+    """Returns whether the texts are hexadecimal: each has a mark, as in 0x1F, or all have the length of whole
+    bytes."""
     if all(map(_HEX.fullmatch, texts)):
         return True
     digits = sum(any(map(str.isdigit, text)) for text in texts)
@@ -179,8 +185,8 @@ def _are_hexadecimal(texts: Sequence[str]) -> bool:
 
 
 def _why_text(name: str, numbers: Sequence[Cell], quoted_differs: bool) -> tuple[str, Cell]:
-    """Returns (why numbers stay text, the first for which they do). The reason is "" if nothing speaks
-    against numbers."""
+    """Returns why numbers stay text, and the first cell for which they do. The reason is "" if the column can
+    be numbers."""
     texts = [cell.text.strip() for cell in numbers]
     for number, text in zip(numbers, texts, strict=True):
         if _LEADING_ZERO.fullmatch(text):
@@ -199,24 +205,26 @@ def _why_text(name: str, numbers: Sequence[Cell], quoted_differs: bool) -> tuple
 
 
 def _scattered(words: Sequence[Cell], decimal: str, thousands: str) -> bool:
-    """Whether numbers and other texts take turns, rather than one following the other."""
+    """Returns whether numbers and other texts alternate, so that neither part follows the other as a
+    whole."""
     kinds = [_number(cell.text, decimal, thousands) is not None for cell in words]
     changes = sum(before != after for before, after in pairwise(kinds))
     return changes > 2
 
 
 def _are_among_numbers(texts: Sequence[str], unit: str | None) -> bool:
-    """Whether there are numbers beside words for "no value" and nothing else, or a unit and nothing else."""
+    """Returns whether the column has numbers, and beside them only words for "no value" or only one unit."""
     rest = [text for text in texts if text.strip() not in _NO_VALUE_HERE]
     return all(shape(text) == "number" for text in rest) if rest else unit is not None
 
 
 def _are_marks(others: Sequence[Cell]) -> bool:
-    """Whether they are one word or two again and again, as where each gap is named `M`."""
+    """Returns whether the other cells are one or two words that come again and again, such as `M` for each
+    gap."""
     texts = {cell.text.strip() for cell in others}
     return len(texts) <= 2 and not any(map(str.isdigit, "".join(texts)))
 
 
 def _are_near(others: Sequence[Cell]) -> bool:
-    """Whether they are numbers with something beside them: `10.00%`, `<0.5`."""
+    """Returns whether the other cells are numbers with a text beside them: `10.00%`, `<0.5`."""
     return all(shape(cell.text) == "near" for cell in others)

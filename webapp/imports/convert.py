@@ -1,7 +1,7 @@
-"""The import of a file: one pass from its bytes to a Parquet of typed columns, in bounded memory.
+"""Imports a file: makes a Parquet file of typed columns from its bytes, in one pass and in bounded memory.
 
-The text goes through DuckDB a piece at a time; a piece has whole rows. The rows keep their order. The same
-file and the same reading make the same Parquet, byte for byte.
+DuckDB reads the text piece by piece. Each piece has whole rows. The rows keep their order. The same file and
+the same reading always make the same Parquet file, byte for byte.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ Told = Callable[[int, int, int], None]
 
 
 def convert(path: Path, reading: Reading, out: Path, told: Told, cancelled: Callable[[], bool]) -> Report:
-    """Writes the table of `path` to `out`. `told(bytes_done, bytes_total, rows)` is called after each piece.
+    """Writes the table of `path` to `out`. Calls `told(bytes_done, bytes_total, rows)` after each piece.
 
-    A column of whole numbers that turns out to have decimals is read as numbers, by a second pass. `out` is
-    written whole or not at all. Raises Cancelled, and ImportFault, which says what is wrong.
+    If a column of whole numbers turns out to have decimals, a second pass reads the column as numbers. After
+    a crash, `out` is whole or absent. Raises Cancelled, and ImportFault, whose text says what is wrong.
     """
     check(reading)
     directory = Path(tempfile.mkdtemp(prefix=f"{out.name}.", dir=out.parent))
@@ -147,8 +147,8 @@ class _Import:
             yield kept if batch.ended or self.footer else _with_cut_off_row(kept, batch)
 
     def _without_sums(self, table: pa.Table, batch: Batch) -> pa.Table:
-        """Leaves out the sums behind a table without times: their first cell is a word, and others are
-        numbers."""
+        """Removes the sums after the last row with a time. The first cell of such a line is a word, and
+        others are numbers."""
         first, end = self.reading.columns[0], table.num_rows
         if first.source != 0 or first.type not in (FieldType.INTEGER, FieldType.NUMBER):
             return table
@@ -166,7 +166,7 @@ class _Import:
         while end and idle[end - 1]:
             end -= 1
         if end == 0 and table.num_rows:
-            return table  # nothing of it is a row with a time: let the report say so
+            return table  # no row has a time: the report says so
         self.footer = table.num_rows - end
         return table.slice(0, end)
 
@@ -176,7 +176,7 @@ class _Import:
         return is_summary(text) or is_remark(text, self.reading.delimiter)
 
     def _oldest_first(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        """Yields all rows from the last to the first, by way of a file."""
+        """Yields all rows from the last to the first. A temporary file holds them meanwhile."""
         path = self.directory / "backwards.parquet"
         writer = None
         for table in tables:
@@ -218,7 +218,7 @@ class _Import:
         writer.add(out)
 
     def _times(self, table: pa.Table, order: Order, last: bool) -> tuple[pa.Table, NDArray[np.int64]]:
-        """Returns the rows that stay, and their times."""
+        """Returns the rows that are kept, and their times."""
         known = table["_known"].to_numpy()
         time = table["_at"].to_numpy()
         if order.reading.marks == "end":
@@ -284,8 +284,9 @@ class _Import:
 
 
 def _with_cut_off_row(table: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the rows of a file that ends without a line's end. If its last row alone is short, the file was
-    cut off there: nobody knows whether the row's last cell is whole, so it is a dead letter."""
+    """Marks the last row as a dead letter if the file was cut off in it. That is so if the file does not end
+    with a line's end, and if its last row is the only short one. Nobody can know whether the last cell of
+    such a row is whole."""
     last = table.num_rows - 1
     short = table["_short"].to_numpy()
     if last < 1 or not short[last] or short[:last].any() or table["_reject"][last].is_valid:
@@ -297,7 +298,7 @@ def _with_cut_off_row(table: pa.Table, batch: Batch) -> pa.Table:
 
 
 class _Typing:
-    """What becomes of a batch of texts: typed columns, times, and why a row is a dead letter."""
+    """Turns a batch of texts into typed columns and times, and finds out why a row is a dead letter."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -307,7 +308,7 @@ class _Typing:
         plain = tuple(column for column in reading.columns if column.type is not FieldType.TIMESTAMP)
         moments = [] if time is None else [Moment("", time.columns, time.format)]
         values = 0
-        self._places: list[tuple[str, int]] = []  # where each column's values stand in the result
+        self._places: list[tuple[str, int]] = []  # the name of each column's values in the result
         for column in reading.columns:
             if column.type is not FieldType.TIMESTAMP:
                 self._places.append(("v", values))
@@ -330,7 +331,8 @@ class _Typing:
             raise ImportFault(
                 f"The time's format cannot be read: {error}.", None, "Choose another format."
             ) from error
-        self._idle = reading.divider + " \t\r\n" + reading.quote  # a line of these alone is no row
+        # A line with only these characters is no row.
+        self._idle = reading.divider + " \t\r\n" + reading.quote
         self.query = Query(reading, tuple(sources), tuple(moments), plain)
         fields = [(column.name, arrow_type(column.type)) for column in reading.columns]
         fields += [
@@ -347,7 +349,7 @@ class _Typing:
         return Zone(self.reading.time.zone) if self.reading.time and self.reading.time.zone != "UTC" else None
 
     def table(self, batch: Batch) -> pa.Table:
-        """Returns the batch's rows. `_at` is on the clock of the reading's zone where `_utc` is false."""
+        """Returns the batch's rows. Where `_utc` is false, `_at` is a local time in the reading's zone."""
         found, rows = batch.table, batch.table.num_rows
         columns: dict[str, pa.Array | pa.ChunkedArray] = {}
         bad: dict[str, pa.Array] = {}
@@ -358,7 +360,7 @@ class _Typing:
             if kind == "v":
                 columns[column.name] = found[f"v{place}"].cast(arrow_type(column.type))
             elif kind == "time":
-                columns[column.name] = pa.nulls(rows, arrow_type(column.type))  # `in_utc` fills it
+                columns[column.name] = pa.nulls(rows, arrow_type(column.type))  # `in_utc` puts the values in
             else:
                 columns[column.name], texts = self._data_time(found, place, column)
                 if texts is not None:
@@ -373,7 +375,7 @@ class _Typing:
         return self._without_idle(pa.table(columns | bad))
 
     def _without_idle(self, table: pa.Table) -> pa.Table:
-        """Leaves out dead letters that are no more than delimiters, as Excel writes them behind a table."""
+        """Removes dead letters that have only delimiters. Excel writes such lines after a table."""
         raw = table["_raw"]
         if raw.null_count == table.num_rows:
             return table
@@ -381,7 +383,7 @@ class _Typing:
         return table.filter(pa.array([not each for each in idle])) if any(idle) else table
 
     def in_utc(self, table: pa.Table) -> pa.Table:
-        """Returns the rows, in the order in which they are written, with their times in UTC."""
+        """Returns the rows, in the order in which the file gets them, with their times in UTC."""
         at, utc = table["_at"].to_numpy(), table["_utc"].to_numpy()
         known = table["_known"].to_numpy()
         local = ~utc & known
@@ -449,7 +451,7 @@ class _Typing:
         return found
 
     def _refused(self, batch: Batch, known: NDArray[np.bool_] | None) -> tuple[pa.Array, pa.Array]:
-        """Returns why each row is a dead letter, and its text; null where it is none."""
+        """Returns why each row is a dead letter, and the row's text. Both are null for a row that is none."""
         rows = batch.table.num_rows
         over = batch.table["over"].to_numpy()
         dead = over if known is None else over | ~known

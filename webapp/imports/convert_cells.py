@@ -1,4 +1,4 @@
-"""A file's cells as texts, a batch of whole rows at a time, and what DuckDB makes of them."""
+"""Reads a file's cells as texts, in batches of whole rows, and gives them to DuckDB."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ _HEAD_BYTES = 1 << 20
 
 @dataclass
 class Batch:
-    """Some rows. `table` has the query's columns, and `over` and `short`: whether a row has more cells than
-    the table, or fewer."""
+    """Some rows. `table` has the query's columns. `over` and `short` say whether a row has more or fewer
+    cells than the table."""
 
     table: pa.Table
-    refused: str  # why a row that is `over` is a dead letter
+    refused: str  # the reason for the dead letter of a row that is `over`
     bytes_done: int
     bytes_total: int
-    lines: Callable[[], NDArray[np.int64]]  # of the rows, from 1
-    text: Callable[[int, int], str]  # (row, characters) -> the row as it stands in the file
-    ended: bool = True  # its last line has its end
+    lines: Callable[[], NDArray[np.int64]]  # returns the line numbers of the rows, from 1
+    text: Callable[[int, int], str]  # (row, characters) -> the row's text in the file
+    ended: bool = True  # whether the last line has a line end
 
 
 def text_batches(
@@ -86,7 +86,7 @@ def _with_last(found: Iterator[Piece]) -> Iterator[tuple[Piece, bool]]:
 def _without_file(
     piece: Piece, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, width: int
 ) -> pa.Table | None:
-    """Returns the same as `_typed` for a piece that Arrow can divide into cells."""
+    """Returns the same as `_typed`, for a piece that Arrow can divide into cells. Otherwise returns None."""
     found = divided(piece, reading, query, width)
     if found is None:
         return None
@@ -127,18 +127,18 @@ def _typed(
         return typed(asked, query, whole, names, ", over, short", numbers)
 
     try:
-        # The footer is in the last piece. Only there does it matter whether a row is short.
+        # The footer is in the last piece. Only for a footer does it matter whether a row is short.
         if query.numbers and not last and b"_" not in piece.data:
             cells = csv_cells(file, reading, width, piece.quoted_lines, query.numbers)
             table = ask(of_files, cells, "false", query.numbers)
             if _all_finite(table):
                 return table
     except duckdb.ConversionException:
-        pass  # some cell is no number: all cells are read as texts, to see which
+        pass  # some cell is no number, so all cells are read as texts to find it
     try:
         return ask(of_files, csv_cells(file, reading, width, piece.quoted_lines), f"c{width - 1} IS NULL")
     except duckdb.Error:
-        # DuckDB refuses what Python's own module reads: some mistakes with quotes.
+        # DuckDB refuses some wrong quotes that Python's csv module accepts.
         connection.register("cells", _by_hand(piece, reading, width))
         try:
             return ask(connection, "cells", f"c{width - 1} IS NULL")
@@ -147,7 +147,7 @@ def _typed(
 
 
 def _all_finite(table: pa.Table) -> bool:
-    """Whether no cell said nan or inf, which DuckDB reads as numbers."""
+    """Returns whether no cell is nan or inf, which DuckDB reads as numbers."""
     return all(
         pc.all(pc.is_finite(column)).as_py() is not False
         for column in table.columns
@@ -156,7 +156,7 @@ def _all_finite(table: pa.Table) -> bool:
 
 
 def lines_of(piece: Piece, rows: int) -> Callable[[], NDArray[np.int64]]:
-    """Returns what gives the line of each of so many rows."""
+    """Returns a function that returns the line numbers of so many rows."""
 
     def lines() -> NDArray[np.int64]:
         if piece.lines is None and not piece.quoted_lines and _line_count(piece.data) == rows:

@@ -1,4 +1,4 @@
-"""Whether a reading can be carried out. A person may have written it by hand."""
+"""Checks that a reading can be carried out, because a person may have written it by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DELIMITER_BYTES_MAX = 4
 
 
 def check(reading: Reading) -> None:
-    """Raises ImportFault."""
+    """Raises ImportFault if the reading cannot be carried out."""
     if not reading.columns:
         raise ImportFault("The reading has no columns.", None, "Choose the columns to import.")
     for name, count in Counter(column.name for column in reading.columns).items():
@@ -43,7 +43,7 @@ def _check_text(reading: Reading) -> None:
         encoding = codecs.lookup(reading.encoding)
         known = (
             encoding._is_text_encoding and encoding.name not in _NO_ENCODINGS
-        )  # not bytes to bytes, as zip
+        )  # only encodings of text: zip, for example, turns bytes into bytes
     except (LookupError, ValueError):
         known = False
     if not known:

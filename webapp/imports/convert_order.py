@@ -1,4 +1,5 @@
-"""When rows are due: their times in order, with gaps and glitches as the reading says."""
+"""Puts the times of the rows in order: computes when each row is due, and handles gaps and glitches as the
+reading says."""
 
 from __future__ import annotations
 
@@ -13,23 +14,23 @@ from webapp.imports.reading import TimeReading
 
 Micros = NDArray[np.int64]
 JUMP_S = 86_400.0
-"""A step in time that is longer is a jump when the reading does not say how long one is."""
-_SURE_ROWS = 5  # so many rows on the other side of a jump are no glitch
-_STEPS_MAX = 1_000_000  # that the usual interval is found from
-_JUMP_OF_USUAL = 10  # a step is named when it is more than so many usual ones
+"""A longer step in time is a jump, if the reading does not say how long a jump is."""
+_SURE_ROWS = 5  # so many rows after a jump are no glitch
+_STEPS_MAX = 1_000_000  # so many steps at most decide about the usual interval
+_JUMP_OF_USUAL = 10  # the report names a step that is longer than so many usual ones
 
 
 @dataclass
 class Order:
-    """Follows the rows through the file. `time` is the reading's, already in UTC."""
+    """Follows the rows through the file. `time` is the reading's time, and the rows' times are in UTC."""
 
     reading: TimeReading
     first: int | None = None  # the time of the first row, in microseconds
-    last: int = 0  # of the last row
-    _since: int = 0  # the last row's time after the first one, without what was cut
+    last: int = 0  # the time of the last row, in microseconds
+    _since: int = 0  # the time from the first row to the last one, without the jumps that were cut
     _due: int = 0
-    _step: int = 0  # the last one that was no jump
-    _sure: int = 0  # rows that were accepted without a jump between them
+    _step: int = 0  # the last step that was no jump
+    _sure: int = 0  # the number of accepted rows since the last jump
     _steps: list[Micros] = field(default_factory=list)
     _counted: int = 0
     _usual: int | None = None  # the usual interval of the first rows
@@ -39,7 +40,8 @@ class Order:
         return int((self.reading.jump_s or JUMP_S) * 1e6)
 
     def filled(self, time: Micros, known: NDArray[np.bool_]) -> Micros:
-        """Returns the times; a row that has none takes that of the row before, so that it has its turn."""
+        """Returns the times. A row without a time gets the time of the row before, so that it keeps its
+        place."""
         if known.all():
             return time
         start = self.last if self.first is not None else (int(time[np.argmax(known)]) if known.any() else 0)
@@ -47,7 +49,7 @@ class Order:
         return np.where(place < 0, start, time[place])
 
     def glitches(self, time: Micros, last_rows: bool) -> tuple[NDArray[np.bool_], int]:
-        """Returns which rows stay, and how many at the end are for the next call to decide."""
+        """Returns which rows are kept, and how many rows at the end the next call has to decide about."""
         stay, held = np.ones(len(time), dtype=bool), 0
         if self.reading.jump != "skip" or not len(time):
             return stay, held
@@ -63,7 +65,7 @@ class Order:
                 stay[begin:end] = False
                 continue
             if not returned and self._sure < _SURE_ROWS and self.first is None:
-                stay[begin_sure:begin] = False  # the rows before were the glitch
+                stay[begin_sure:begin] = False  # the rows before this one were the glitch
             if not returned:
                 self._sure, begin_sure = 0, begin
             self._sure += end - begin
@@ -71,7 +73,8 @@ class Order:
         return stay, held
 
     def due(self, time: Micros) -> tuple[Micros, Micros]:
-        """Returns each row's time, without the jumps that are cut, and when it is due after the first row."""
+        """Returns each row's time without the jumps that are cut, and the time from the first row until the
+        row is due."""
         if not len(time):
             return time, time
         previous = int(time[0]) if self.first is None else self.last
@@ -101,12 +104,13 @@ class Order:
             self._counted += len(forward)
 
     def usual_us(self) -> int | None:
-        """Returns the usual time from a row to the next later one: the median of the file's first million."""
+        """Returns the usual time from a row to the next later one: the median of the file's first million
+        steps."""
         steps = np.concatenate(self._steps) if self._steps else np.zeros(0, np.int64)
         return int(np.median(steps)) if len(steps) else None
 
     def largest(self, time: Micros) -> tuple[int, int] | None:
-        """Returns (row, step) of the largest step in time that is a jump, before `due` has these rows."""
+        """Returns (row, step) of the largest jump. The caller asks before `due` gets these rows."""
         steps = np.diff(time, prepend=self.last if self.first is not None else time[0]) if len(time) else time
         if not len(steps):
             return None
@@ -118,7 +122,8 @@ class Order:
 
 
 def interval_us(time: Micros) -> int:
-    """Returns the usual interval of a file's first rows, by which a time at an interval's end moves back."""
+    """Returns the usual interval of a file's first rows. A time at the end of its interval is moved back by
+    it."""
     steps = np.diff(time)
     forward = steps[steps > 0]
     if not len(forward):

@@ -1,7 +1,8 @@
-"""Text without quotes to cells, numbers and times, by Arrow: in a third of the time that DuckDB takes.
+"""Divides text without quotes into cells, and reads numbers and times, by Arrow. It takes a third of DuckDB's
+time.
 
-Arrow reads less than `cell_text` and `time_text` do, and what it reads it reads as they do. DuckDB is asked
-for the rest.
+Arrow reads fewer forms than `cell_text` and `time_text` do, but it reads these forms in the same way. DuckDB
+reads the other forms.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from webapp.imports.convert_sql import YEAR_1000_US, Moment, Query, marks, missi
 from webapp.imports.convert_text import Piece
 from webapp.imports.reading import Reading, Source
 
-_BLOCK_BYTES = 1 << 20  # that Arrow divides at a time. A row that is longer is left to DuckDB.
+_BLOCK_BYTES = 1 << 20  # the size of a block for Arrow; DuckDB reads a row that is longer
 _LOCAL_SIZES = (10, 16, 19, *range(21, 27))
-"""Characters of a date, of one with a time, and of one with a fraction. Arrow reads an hour alone, too."""
-_ZONED_SIZE_MIN = 20  # what is shorter may have an hour alone before its offset
+"""The lengths of a date, of a date with a time, and of one with a fraction. Arrow would also read an hour
+without minutes."""
+_ZONED_SIZE_MIN = 20  # a shorter text may have an hour without minutes before its offset
 
 
 @dataclass(frozen=True)
 class Divided:
-    """`cells` has a column c<n> for each source. `known` has columns of the query's result: v<n>, a<n>, t<n>
-    and z<n>. `query` asks for the others."""
+    """A divided piece. `cells` has a column c<n> for each source. `known` has columns of the query's result:
+    v<n>, a<n>, t<n> and z<n>. `query` computes the other columns."""
 
     cells: pa.Table
     known: dict[str, pa.Array | pa.ChunkedArray]
@@ -35,7 +37,8 @@ class Divided:
 
 
 def divided(piece: Piece, reading: Reading, query: Query, width: int) -> Divided | None:
-    """Returns the rows of a piece. None if they have quotes, or a row has no `width` cells."""
+    """Returns the divided rows of a piece. Returns None if the piece has quotes, or if a row has another
+    number of cells than `width`."""
     divider = reading.divider.encode()
     if len(divider) != 1 or (reading.quote and reading.quote.encode() in piece.data):
         return None
@@ -65,8 +68,8 @@ class _OtherWidth(Exception):
 def _cells(
     data: bytes, reading: Reading, query: Query, width: int, numbers: frozenset[Source]
 ) -> pa.Table | None:
-    """Returns the cells as texts, and those of `numbers` as numbers. None if one of these is no number.
-    Raises _OtherWidth."""
+    """Returns the cells as texts, and those of `numbers` as numbers. Returns None if one of these is no
+    number. Raises _OtherWidth."""
     other: list[int] = []
 
     def refuse(row: pyarrow.csv.InvalidRow) -> str:
@@ -87,7 +90,7 @@ def _cells(
                 null_values=list(missing(reading, None)) if numbers else [],
                 strings_can_be_null=bool(numbers),
                 decimal_point=reading.decimal,
-                check_utf8=False,  # `pieces` gives nothing else
+                check_utf8=False,  # `pieces` yields only UTF-8
             ),
         )
     except pa.ArrowInvalid as error:
@@ -95,11 +98,11 @@ def _cells(
             raise _OtherWidth from error
         return None
     said = (pc.all(pc.is_finite(table[f"c{n}"])).as_py() for n in numbers)
-    return None if False in said else table  # a cell said nan or inf
+    return None if False in said else table  # a cell is nan or inf
 
 
 def _kept(values: pa.ChunkedArray, query: Query, n: int) -> pa.ChunkedArray:
-    """Returns the numbers, null where one means "no value"."""
+    """Returns the numbers. A number that means "no value" becomes null."""
     column = query.plain[n]
     read = (
         read_cell(text, FieldType.NUMBER, *marks(query.reading, column))
@@ -113,7 +116,7 @@ def _kept(values: pa.ChunkedArray, query: Query, n: int) -> pa.ChunkedArray:
 
 
 def _times(cells: pa.Table, moment: Moment, n: int, zoned: bool) -> dict[str, pa.Array | pa.ChunkedArray]:
-    """Returns the columns of a time that Arrow can read in all rows that have one; else nothing."""
+    """Returns the columns of a time if Arrow can read it in all rows that have one. Otherwise returns {}."""
     if moment.format != "iso":
         return {}
     parts = [cells[f"c{source}"] for source in moment.sources]
@@ -130,7 +133,8 @@ def _times(cells: pa.Table, moment: Moment, n: int, zoned: bool) -> dict[str, pa
             continue
         try:
             micros = texts.cast(type_).cast(pa.int64())
-        except pa.ArrowInvalid:  # some text is no time, or has an offset, or has none
+        # A text is no time, has an offset although none is expected, or has none although one is expected.
+        except pa.ArrowInvalid:
             continue
         if pc.min(micros).as_py() < YEAR_1000_US:
             return {}

@@ -1,4 +1,4 @@
-"""Batches of files that are no delimited text: JSON lines, Parquet and workbooks."""
+"""Reads files that are no delimited text, batch by batch: JSON lines, Parquet and workbooks."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _numbers(begin: int, count: int) -> Callable[[], NDArray[np.int64]]:
 def sheet_batches(
     path: Path, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, directory: Path
 ) -> Generator[Batch, None, None]:
-    """Yields the rows of one sheet. Its cells are the texts that `sheets` makes of them."""
+    """Yields the rows of one sheet. Its cells are texts, as `sheets` makes them."""
     try:
         rows = _sheet(path, reading)
         header: list[str] = []
@@ -150,7 +150,7 @@ def sheet_batches(
             rows = islice(rows, max(0, reading.last_line + 1 - begin))
         while part := list(islice(rows, _SHEET_ROWS)):
             width = width or width_of(reading, header, part)
-            # The names are left out where they come again; the numbers of the rows stay.
+            # Rows that repeat the column names are left out. The other rows keep their line numbers.
             part = [[] if header and row == header else row for row in part]
             yield _sheet_batch(part, width, begin, path, query, connection)
             begin += len(part)

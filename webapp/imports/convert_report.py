@@ -1,4 +1,4 @@
-"""What became of a file's cells, counted while it is imported."""
+"""Counts, during the import, how many cells of a file were read, had no value, or could not be read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from webapp.imports.convert_sql import marks
 from webapp.imports.reading import Choice, ColumnReading, ColumnReport, Jump, Question, Reading
 
 BAD = "_bad_"
-"""Columns of the texts that could not be read are named so, with the column's number."""
-_SAMPLE = 500  # texts of a column that could not be read that are looked at
-_CHANGES_RATIO = 0.01  # a column's share of such texts from which on its type is asked
+"""The columns with unreadable texts have this name, followed by the column's number."""
+_SAMPLE = 500  # so many unreadable texts of a column are looked at
+_CHANGES_RATIO = 0.01  # if a column has this share of unreadable texts, a person is asked about its type
 _TEXT_SHOWN = 60
-_EXACT_MAX = 1 << 53  # of a double
+_EXACT_MAX = 1 << 53  # the largest whole number that a double holds exactly
 _LINES_SEEN = 1_000
-"""Zeros before numbers are asked about behind so many lines: those before were seen when it was chosen."""
+"""Leading zeros cause a question only after so many lines: the look at the file has seen those before."""
 _YEAR_S, _DAY_S = 366 * 86_400.0, 86_400.0
 
 
@@ -31,8 +31,8 @@ class _Column:
     bad: int = 0
     first: tuple[int, str] | None = None
     sample: list[str] = field(default_factory=list)
-    largest: int = 0  # of whole numbers, without their sign
-    zeros: int = 0  # whole numbers that are read, but begin with a zero
+    largest: int = 0  # the largest whole number, without its sign
+    zeros: int = 0  # the number of whole numbers that were read although they begin with a zero
     first_zero: tuple[int, str] | None = None
 
 
@@ -44,10 +44,11 @@ class Counts:
         self.first_dead: tuple[int, str] | None = None
         self._columns = [_Column() for _ in reading.columns]
         self._names = {column.name.lower() for column in reading.columns}
-        self._other_names: tuple[int, str] | None = None  # a line with names of other columns, and its text
+        # The line and the text of a row that has names of other columns.
+        self._other_names: tuple[int, str] | None = None
 
     def add(self, table: pa.Table) -> None:
-        """Counts rows that become part of the table. Dead letters count as rows; their cells do not."""
+        """Counts the rows of a batch. Dead letters count as rows, but their cells do not count."""
         lines = table["_line"]
         if table["_reject"].null_count < table.num_rows:
             dead = table.filter(pc.is_valid(table["_reject"]))
@@ -73,7 +74,7 @@ class Counts:
                 self._bad(column, texts, lines)
 
     def _look_for_names(self, dead: pa.Table) -> None:
-        """Keeps the first dead letter that has at least half of the columns' names, in whatever order."""
+        """Keeps the first dead letter that has at least half of the column names, in any order."""
         if self._other_names is not None or self.reading.kind != "text" or self.reading.header_line is None:
             return
         delimiter = None if self.reading.delimiter in ("whitespace", "places") else self.reading.delimiter
@@ -86,7 +87,8 @@ class Counts:
     def _without_zeros(
         self, column: _Column, texts: pa.ChunkedArray, values: pa.ChunkedArray, lines: pa.ChunkedArray
     ) -> pa.ChunkedArray:
-        """Counts texts that are read as numbers all the same, and returns the others."""
+        """Counts the texts that are read as numbers in spite of leading zeros, and returns the other
+        texts."""
         zeros = pc.and_(pc.is_valid(texts), pc.is_valid(values))
         count = pc.sum(zeros).as_py() or 0
         if not count:
@@ -109,8 +111,8 @@ class Counts:
             column.sample += texts.filter(given)[: _SAMPLE - len(column.sample)].to_pylist()
 
     def with_decimals(self) -> tuple[str, ...]:
-        """Returns the columns of whole numbers of which all that could not be read are numbers with decimals,
-        and which lose nothing when they are read so."""
+        """Returns the columns of whole numbers whose unreadable texts are all numbers with decimals. As
+        numbers, these columns lose nothing."""
         return tuple(
             column.name
             for column, counted in zip(self.reading.columns, self._columns, strict=True)
@@ -140,7 +142,7 @@ class Counts:
         )
 
     def questions(self, jump: Jump | None) -> tuple[Question, ...]:
-        """Returns what only the whole file shows and a person should say."""
+        """Returns the questions that only the whole file shows."""
         found = [
             question
             for number, (column, counted) in enumerate(zip(self.reading.columns, self._columns, strict=True))
@@ -195,7 +197,7 @@ class Counts:
 
 
 def _may_be_thousands(counted: _Column) -> bool:
-    """Whether all numbers before are below 1000, and those that are none are written as 1.234 is."""
+    """Returns whether all earlier numbers are below 1000, and all unreadable texts have the form of 1.234."""
     return counted.largest < 1000 and all(map(can_be_either, counted.sample))
 
 

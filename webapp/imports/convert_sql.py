@@ -1,4 +1,4 @@
-"""Cells as texts to typed columns, by DuckDB: a piece of the file at a time."""
+"""Turns cells, which are texts, into typed columns by DuckDB, one piece of the file at a time."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from webapp.imports.time_text import ABOVE, COUNTED, OR, time_reader
 THREADS = 2
 MEMORY_MB = 200
 COLUMNS_AT_ONCE = 128
-BUFFER_BYTES = 6 << 20  # each thread parses so many bytes of a piece
+BUFFER_BYTES = 6 << 20  # each thread parses so many bytes of a piece at a time
 _FAST_PARTS = {"%Y", "%y", "%m", "%d", "%H", "%I", "%p", "%M", "%S", "%f"}
 YEAR_1000_US = -30_610_224_000_000_000
 _ZONED = "(contains({0}, '+') OR suffix({0}, 'Z') OR suffix({0}, 'C') OR {0} LIKE '___________%-%')"
 """SQL that tells whether an ISO 8601 text has an offset: +02:00, -03, Z or UTC."""
-_ABSENT = "\x01absent\x02"  # no cell is so, since no cell may be null by its text: that is decided later
+# A text that no cell has: the CSV reader must not make any cell null, because that is decided later.
+_ABSENT = "\x01absent\x02"
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A time that is made of texts: of the row, or of a column that is no more than data.
+    """A time that is made of one or several cells: the event time of the row, or the value of a column.
 
-    Its columns in the result are `a<n>` (microseconds), `t<n>` (the text, where DuckDB read no time) and, if
-    that matters, `z<n>` (whether it says its offset).
+    Its columns in the result are `a<n>` (microseconds), `t<n>` (the text, if DuckDB read no time) and, if it
+    is needed, `z<n>` (whether the text has an offset).
     """
 
     name: str
@@ -42,28 +43,30 @@ class Moment:
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked of DuckDB for each piece. `cells` gives a column of texts for each source."""
+    """The query that DuckDB runs for each piece. `cells` gives a column of texts for each source."""
 
     reading: Reading
     sources: tuple[Source, ...]
     moments: tuple[Moment, ...]
-    plain: tuple[ColumnReading, ...]  # columns that are no times
-    left_out: frozenset[str] = frozenset()  # columns of the result that are known already, such as v0 and a1
+    plain: tuple[ColumnReading, ...]  # the columns that are no times
+    left_out: frozenset[str] = frozenset()  # result columns that are already known, such as v0 and a1
 
     @property
     def asks(self) -> bool:
-        """Whether anything is left to ask for."""
+        """Returns whether the query has any column to compute."""
         named = [f"v{n}" for n in range(len(self.plain))] + [f"a{n}" for n in range(len(self.moments))]
         return not self.left_out.issuperset(named)
 
     @cached_property
     def numbers(self) -> frozenset[Source]:
-        """What DuckDB can read as numbers at once, unless a cell is none. Empty if that cannot be."""
+        """Returns the sources that the CSV reader can read as numbers at once. If a cell is no number, the
+        reader fails. Returns an empty set if no source can be read so."""
         reading = self.reading
         if any(missing(reading, column) != missing(reading, None) for column in self.plain):
             return frozenset()
         if any(moment.format.startswith(ABOVE) for moment in self.moments):
-            return frozenset()  # an empty cell says that the date stands above, and would be null
+            # An empty cell means that the date stands in a row above, but the reader would make it null.
+            return frozenset()
         others = {source for moment in self.moments for source in moment.sources}
         others |= {column.source for column in self.plain if not self._is_number(column)}
         return frozenset(column.source for column in self.plain) - others
@@ -82,8 +85,8 @@ class Query:
         more: str = "",
         numbers: frozenset[Source] = frozenset(),
     ) -> str:
-        """`more`: further columns of `cells`, each after a comma. `numbers`: those that are no texts, but
-        numbers already."""
+        """Returns the query's SQL. `more`: further columns of `cells`, each after a comma. `numbers`: the
+        sources that already are numbers."""
         plain = self._plain_asked()
         moments = [(n, moment) for n, moment in enumerate(self.moments) if f"a{n}" not in self.left_out]
         sources = dict.fromkeys(column.source for _, column in plain)
@@ -99,7 +102,7 @@ class Query:
             inner.append(f"{joined([names[source] for source in moment.sources])} AS t{n}")
         middle = ["*"]
         for n, column in whole:
-            # What is not written as programs write it is looked at again, which takes longer.
+            # A number in another form takes a second attempt, which is slower.
             otherwise = self._value(column, self._cell(column.source), numbers)
             middle.append(f"CASE WHEN q{n} IS NULL THEN {otherwise} ELSE q{n} END AS r{n}")
         for n, moment in moments:
@@ -118,7 +121,8 @@ class Query:
         )
 
     def part(self, begin: int, end: int) -> Query:
-        """Returns the query of those columns alone, numbered from 0. The first part has the moments."""
+        """Returns the query for the columns from `begin` to before `end`, numbered from 0. The first part has
+        the moments."""
         plain = self.plain[begin:end]
         known = {f"v{n}" for n in range(len(plain)) if f"v{begin + n}" in self.left_out}
         return Query(
@@ -141,7 +145,7 @@ class Query:
         return sql_of(cell, column.type, *marks(self.reading, column))
 
     def _kept(self, n: int, column: ColumnReading) -> str:
-        """The value, or null where it means "no value"."""
+        """Returns SQL for the value, or null if the text means "no value"."""
         texts = missing(self.reading, column)
         if column.type is FieldType.STRING:
             cell = self._value(column, self._cell(column.source), frozenset())
@@ -156,12 +160,12 @@ class Query:
 
     @property
     def zoned(self) -> bool:
-        """Whether it matters if a time says its offset."""
+        """Returns whether the result depends on whether a time has an offset."""
         return self.reading.time is not None and self.reading.time.zone != "UTC"
 
     def _bad(self, numbers: frozenset[Source]) -> str:
-        """The texts that could not be read, or that lose a zero, as a list in the order of `plain`; null
-        where there are none."""
+        """Returns SQL for the texts that could not be read or that lose a zero: a list in the order of
+        `plain`, null where there is none."""
         texts, any_bad = [], []
         for n, column in enumerate(self.plain):
             cell = self._cell(column.source)
@@ -182,8 +186,8 @@ class Query:
 
 
 def _without(cell: str, texts: str) -> str:
-    """SQL with the cell, or null where it is one of the texts. Its spaces are cut only where it has some,
-    because that takes as long as all the rest."""
+    """Returns SQL for the cell, or null if it is one of the texts. It trims a cell only if the cell has
+    spaces, because trimming takes as long as all other steps."""
     spaced = f"CASE WHEN trim({cell}) IN {texts} THEN NULL ELSE {cell} END"
     return (
         f"CASE WHEN {cell} IN {texts} THEN NULL"
@@ -192,7 +196,7 @@ def _without(cell: str, texts: str) -> str:
 
 
 def marks(reading: Reading, column: ColumnReading) -> tuple[str, str, str]:
-    """Returns the decimal and the thousands mark of a column, and what stands beside its numbers."""
+    """Returns the decimal mark and the thousands mark of a column, and the text beside its numbers."""
     return (
         column.decimal or reading.decimal,
         reading.thousands if column.thousands is None else column.thousands,
@@ -201,7 +205,8 @@ def marks(reading: Reading, column: ColumnReading) -> tuple[str, str, str]:
 
 
 def own_format(reading: Reading, column: ColumnReading) -> str:
-    """Returns how a column of times without a format is read: as the time that it is, else as ISO 8601."""
+    """Returns the format of a column of times without a format of its own: that of the event time if the
+    column is the event time, otherwise ISO 8601."""
     time = reading.time
     return time.format if time is not None and time.columns == (column.source,) else "iso"
 
@@ -212,17 +217,19 @@ def missing(reading: Reading, column: ColumnReading | None) -> tuple[str, ...]:
 
 
 def joined(cells: list[str]) -> str:
-    """SQL with the text of a time that is made of several cells."""
+    """Returns SQL for the text of a time that is made of several cells."""
     return " || ' ' || ".join(cells)
 
 
 def fast_time(text: str, time_format: str) -> str:
-    """SQL with the microseconds since 1970 of what DuckDB reads as `time_text` does; null for the rest.
+    """Returns SQL for the microseconds since 1970 that DuckDB reads. It is null for texts that DuckDB reads
+    in another way than `time_text`, or not at all.
 
-    Only what `is_our_time` counts. That is asked of the result, because DuckDB would find it twice here.
+    The caller applies `is_our_time` to the result: as a part of this SQL, DuckDB would compute the time
+    twice.
     """
     if time_format == "iso":
-        # A cast to TIMESTAMP passes over an offset, and one to TIMESTAMPTZ is slow.
+        # A cast to TIMESTAMP ignores an offset, and a cast to TIMESTAMPTZ is slow.
         local, zoned = (
             f"epoch_us(TRY_CAST({text} AS TIMESTAMP))",
             f"epoch_us(TRY_CAST({text} AS TIMESTAMPTZ))",
@@ -230,12 +237,12 @@ def fast_time(text: str, time_format: str) -> str:
         read = f"CASE WHEN {_ZONED.format(text)} THEN {zoned} ELSE {local} END"
         return f"CASE WHEN strlen({text}) >= {len('2024-05-01')} THEN {read} END"
     if time_format in ("epoch_s", "epoch_ms", "epoch_us"):
-        # Whole numbers only: a double does not hold each microsecond.
+        # Whole numbers only, because a double does not hold each microsecond exactly.
         unit = {"epoch_s": 1_000_000, "epoch_ms": 1000, "epoch_us": 1}[time_format]
         whole, most = f"TRY_CAST({text} AS BIGINT)", 60_000_000_000 * 1_000_000 // unit
         known = f"CAST({whole} AS VARCHAR) = {text} AND {whole} BETWEEN -{most} AND {most}"
         return f"CASE WHEN {known} THEN {whole} * {unit} END"
-    time_reader(time_format)  # ValueError: it is no format
+    time_reader(time_format)  # raises ValueError if it is no format
     if OR in time_format and not time_format.startswith("{"):
         found = (fast_time(text, each) for each in time_format.split(OR))
         return f"coalesce({', '.join(found)})"
@@ -249,7 +256,8 @@ def fast_time(text: str, time_format: str) -> str:
 
 
 def is_our_time(micros: str, time_format: str) -> str:
-    """SQL that tells whether a time is one. DuckDB reads 24 as the year 24, and knows times before Christ."""
+    """Returns SQL that says whether DuckDB's time is right. DuckDB reads 24 as the year 24, and accepts times
+    before Christ."""
     return f"{micros} IS NOT NULL" if time_format in COUNTED else f"{micros} >= {YEAR_1000_US}"
 
 
@@ -258,10 +266,10 @@ def _listed(texts: tuple[str, ...]) -> str:
 
 
 def connected(directory: Path, threads: int = 1) -> duckdb.DuckDBPyConnection:
-    """Returns a database in memory that reads files of this directory alone and loads no extension.
+    """Returns a database in memory that reads only files of this directory, and loads no extension.
 
-    With several threads, a table of Arrow's with several pieces loses the order of its rows in a query like
-    those of `Query`. What `read_csv` reads keeps it.
+    With several threads, the rows of an Arrow table of several pieces lose their order in a query such as
+    those of `Query`. Rows from `read_csv` keep it.
     """
     connection = duckdb.connect(
         config={
@@ -271,7 +279,8 @@ def connected(directory: Path, threads: int = 1) -> duckdb.DuckDBPyConnection:
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "allow_community_extensions": False,
-            # What a piece took is given back with it. Otherwise memory grows to twice as much.
+            # DuckDB gives the memory of a piece back with the piece. Otherwise memory would grow to twice as
+            # much.
             "allocator_flush_threshold": "4MB",
             "allocator_bulk_deallocation_flush_threshold": "4MB",
         }
@@ -286,10 +295,11 @@ def connected(directory: Path, threads: int = 1) -> duckdb.DuckDBPyConnection:
 def csv_cells(
     path: Path, reading: Reading, width: int, quoted_lines: bool, numbers: frozenset[Source] = frozenset()
 ) -> str:
-    """SQL that reads `width` cells of each row of a file, and one more, c<width>, that no row should have.
+    """Returns SQL that reads `width` cells of each row of a file, and one more, c<width>, which no row should
+    have.
 
-    With `numbers`, those columns are numbers, cells without a value are null, and a cell that is no number is
-    an error.
+    The columns of `numbers` are numbers, with null for an empty cell. There, a cell that is no number is an
+    error.
     """
     columns = ", ".join(f"c{n}: '{'DOUBLE' if n in numbers else 'VARCHAR'}'" for n in range(width + 1))
     nulls = missing(reading, None) if numbers else (_ABSENT,)
@@ -311,8 +321,8 @@ def typed(
     more: str,
     numbers: frozenset[Source] = frozenset(),
 ) -> pa.Table:
-    """Returns what `query.sql` asks for. A wide table is asked for some columns at a time: DuckDB needs
-    memory for each column of each step, and takes long to plan a thousand of them."""
+    """Returns the result of `query.sql`. A wide table is computed some columns at a time, because DuckDB
+    needs memory for each column of each step, and takes long to plan a thousand columns."""
     if len(query.plain) <= COLUMNS_AT_ONCE:
         return asked(connection, query.sql(cells, names, more, numbers))
     columns: dict[str, pa.ChunkedArray] = {}
@@ -333,7 +343,8 @@ def typed(
 
 
 def _joined_lists(parts: list[tuple[int, pa.ChunkedArray | None]]) -> pa.Array:
-    """Returns for each row the lists of all parts, one after the other, or null where all are null."""
+    """Returns, for each row, the lists of all parts, one after the other. It is null for a row in which all
+    parts are null."""
     rows = max(len(part) for _, part in parts if part is not None)
     if all(part is None or part.null_count == rows for _, part in parts):
         return pa.nulls(rows, pa.list_(pa.string()))

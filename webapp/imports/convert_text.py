@@ -1,4 +1,4 @@
-"""The text of a file, piece by piece: unpacked, in UTF-8, whole rows only, without what is no row."""
+"""Reads a text file piece by piece: unpacked, in UTF-8, in whole rows, without lines that are no rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PIECE_BYTES = 12 << 20
 ROW_BYTES_MAX = 4 << 20
 UNPACKED_BYTES_MAX = 16 << 30
 UNPACKED_RATIO_MAX = 200
-UNPACKED_BYTES_FREE = 64 << 20  # for which no ratio is asked
+UNPACKED_BYTES_FREE = 64 << 20  # up to this size no ratio of unpacked to packed bytes is checked
 QUOTED_LINES_MAX = 200
-"""A quoted cell goes on for so many lines at most: one that goes on longer has lost its closing quote."""
+"""A quoted cell has at most so many lines. A longer one has lost its closing quote."""
 
 
 _NEWLINE, _RETURN = 10, 13
@@ -37,8 +37,8 @@ _LINE_ENDS = re.compile(rb"\r*\n|\r")
 
 @dataclass
 class Piece:
-    """Whole rows as UTF-8. `lines` are the numbers of the lines, from 1, that stand in it, if some were left
-    out; else they follow `first_line` one by one."""
+    """Whole rows as UTF-8. `lines` has the line numbers, from 1, if some lines were left out. Otherwise the
+    lines follow `first_line` one by one."""
 
     data: bytes
     first_line: int
@@ -49,14 +49,14 @@ class Piece:
 
     @cached_property
     def quoted_lines(self) -> bool:
-        """Whether a cell goes on in a second line."""
+        """Whether a quoted cell of the piece has more than one line."""
         if not self.quote or self.quote.encode() not in self.data:
             return False
         return bool(inside_quotes(self.data, newlines(self.data), self.quote, self.delimiter).any())
 
     @cached_property
     def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(where each row begins in `data`, its line)."""
+        """Returns where each row begins in `data`, and the row's line number."""
         ends = newlines(self.data)
         starts = np.concatenate([[0], ends + 1])
         if len(starts) and starts[-1] >= len(self.data):
@@ -68,11 +68,11 @@ class Piece:
         blank = data[starts] == _NEWLINE
         returned = (data[starts] == _RETURN) & (starts + 1 < len(data))
         blank[returned] = data[starts[returned] + 1] == _NEWLINE
-        whole &= ~blank  # no row for DuckDB either
+        whole &= ~blank  # DuckDB makes no row of a blank line either
         return starts[whole], lines[whole]
 
     def text(self, row: int, characters: int) -> str:
-        """Returns a row as it stands in the file, cut to so many characters."""
+        """Returns the row's text in the file, cut to so many characters."""
         starts, _ = self.rows
         if row >= len(starts):
             return ""
@@ -90,13 +90,13 @@ def newlines(data: bytes) -> NDArray[np.int64]:
 
 
 def inside_quotes(data: bytes, ends: NDArray[np.int64], quote: str, delimiter: str) -> NDArray[np.bool_]:
-    """Returns for each line end whether it stands within quotes, as part of a cell."""
+    """Returns, for each line end, whether it stands within quotes and so belongs to a cell."""
     inside = np.zeros(len(ends), dtype=bool)
     if not quote or quote.encode() not in data:
         return inside
     quotes = np.flatnonzero(np.frombuffer(data, np.uint8) == ord(quote))
     if not (np.diff(np.searchsorted(quotes, ends), prepend=0) & 1).any():
-        return inside  # no line has a quote without its other half
+        return inside  # every line has an even number of quotes
     for found in _quoted_cells(quote, delimiter).finditer(data):
         first, last = np.searchsorted(ends, [found.start(), found.end()])
         if last - first <= QUOTED_LINES_MAX:
@@ -112,8 +112,9 @@ def _quoted_cells(quote: str, delimiter: str) -> re.Pattern[bytes]:
 
 
 def _with_lost_quotes(data: bytes, quote: str, delimiter: str) -> bytes:
-    """A quote that begins a cell and has no other half is a part of the cell's text: it is doubled, and the
-    cell gets quotes of its own. Otherwise it would make one cell of all that follows."""
+    """Returns the data with each lost quote as a part of its cell's text. Such a quote begins a cell and has
+    no closing quote. It is doubled, and the cell gets quotes of its own. Otherwise all following cells would
+    become one cell."""
     q, d = quote.encode(), delimiter.encode()
     cells, cell_end = _quoted_cells(quote, delimiter), re.compile(re.escape(d) + rb"|\r?\n|\Z")
     parts, done, at = [], 0, 0
@@ -131,7 +132,7 @@ def _with_lost_quotes(data: bytes, quote: str, delimiter: str) -> bytes:
 
 
 class Counted:
-    """A file that says how far it has been read."""
+    """A file that counts how many of its bytes were read."""
 
     def __init__(self, path: Path) -> None:
         self.file = path.open("rb")
@@ -143,7 +144,7 @@ class Counted:
 
 
 def unpacked(counted: Counted, reading: Reading) -> Iterator[bytes]:
-    """Yields a file's bytes, unpacked, within bounds of what may come out of it."""
+    """Yields a file's unpacked bytes. Limits how many bytes may come out of it."""
     source: IO[bytes] | Any = counted.file
     total = 0
     try:
@@ -164,7 +165,7 @@ def unpacked(counted: Counted, reading: Reading) -> Iterator[bytes]:
             f"after {total:,} unpacked bytes",
             "Pack it again, or upload it unpacked.",
         ) from error
-    except RuntimeError as error:  # what zipfile says of a member with a password
+    except RuntimeError as error:  # zipfile raises it for a member with a password
         raise ImportFault(
             f"The archive cannot be read: {error}.", reading.member, "Upload it unpacked."
         ) from error
@@ -196,8 +197,8 @@ def _check(total: int, packed: int) -> None:
 
 
 def in_utf8(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
-    """Yields the same text in UTF-8, without the mark of its encoding. What is no UTF-8 is left as it is
-    when the file should be UTF-8 already: `pieces` mends it in whole lines."""
+    """Yields the text in UTF-8, without a byte order mark. If the file should already be UTF-8, wrong bytes
+    stay as they are: `pieces` mends them in whole lines."""
     if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii"):
         first = next(blocks, b"")
         while len(first) < 3 and (more := next(blocks, b"")):
@@ -221,8 +222,8 @@ def in_utf8(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def in_lines(blocks: Iterator[bytes], reading: Reading) -> Iterator[bytes]:
-    """Yields the same text of UTF-8 with a line feed at the end of each line, whatever stood there, without
-    marks of an encoding in between, and with quotes doubled that stood behind a backslash."""
+    """Yields a UTF-8 text with a line feed at the end of each line. Byte order marks within the text are
+    removed, and quotes after a backslash are doubled."""
     held = b""
     for block in blocks:
         data = held + block if held else block
@@ -245,16 +246,16 @@ def _with_line_feeds(data: bytes, reading: Reading) -> bytes:
 
 
 def _ends_as_windows(data: bytes) -> bool:
-    """Whether each carriage return stands right before a line feed."""
+    """Returns whether each carriage return stands right before a line feed."""
     characters = np.frombuffer(data, np.uint8)
     returns = np.flatnonzero(characters == _RETURN)
     return bool(returns[-1] + 1 < len(data) and (characters[returns + 1] == _NEWLINE).all())
 
 
 def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:
-    """Yields the rows from the reading's first line on, without blank lines and comments, whole rows each.
+    """Yields the rows from the reading's first line on, in whole rows, without blank lines and comments.
 
-    The names of the columns are left out where they come again.
+    Lines that repeat the column names are left out.
     """
     delimiter = reading.divider
     line, left, parts, size = 1, b"", [], 0
@@ -297,7 +298,7 @@ def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:
 
 
 def _whole_rows(left: bytes, more: bytes, quote: str, delimiter: str) -> tuple[bytes, bytes]:
-    """Returns the rows of both that are whole, and what has begun behind them. Copies little."""
+    """Returns the whole rows of both parts, and the beginning of the next row. Copies little."""
     if not quote or (quote.encode() not in left and quote.encode() not in more):
         end = more.rfind(b"\n") + 1
         return (b"".join((left, memoryview(more)[:end])), more[end:]) if end else (b"", left + more)
@@ -317,7 +318,7 @@ def _endless(line: int) -> ImportFault:
 
 
 class Above:
-    """The lines above the rows, which may come again between them."""
+    """The lines above the rows. They may come again between the rows."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -353,7 +354,7 @@ def _cleaned(piece: Piece, reading: Reading, above: Above) -> Piece | None:
         piece.__dict__.pop("quoted_lines", None)
     if piece.quote and piece.quoted_lines:
         piece.data = _with_lost_quotes(data, piece.quote, piece.delimiter)
-        del piece.quoted_lines  # which is found again
+        del piece.quoted_lines  # must be computed again
     if above.names and above.names in piece.data:
         _without_repeats(piece, above)
     if reading.comment:
@@ -387,11 +388,11 @@ def _keep(piece: Piece, lines: list[bytes], places: list[int]) -> None:
     numbers = np.arange(len(lines)) + piece.first_line if piece.lines is None else piece.lines
     piece.data = b"\n".join([lines[at] for at in places] + [b""]) if places else b""
     piece.lines = numbers[np.array(places, np.int64)]
-    piece.__dict__.pop("quoted_lines", None)  # which is found again
+    piece.__dict__.pop("quoted_lines", None)  # must be computed again
 
 
 def _without_comments(piece: Piece, comment: bytes) -> None:
-    """Leaves out comments and blank lines, but none within quotes."""
+    """Removes comments and blank lines, except those within quotes."""
     ends = newlines(piece.data)
     inside = inside_quotes(piece.data, ends, piece.quote, piece.delimiter)
     lines = _lines_of(piece)
@@ -405,7 +406,7 @@ def _without_comments(piece: Piece, comment: bytes) -> None:
 
 
 def _tabbed(data: bytes, quote: bytes) -> bytes:
-    """Any number of spaces and tabs between two cells becomes one tab."""
+    """Replaces each run of spaces and tabs between two cells by one tab."""
     data = re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", data)
     if not quote or quote not in data:
         return re.sub(rb"[ \t]+", b"\t", data)

@@ -1,4 +1,4 @@
-"""The Parquet that an import writes, in a thread of its own: DuckDB reads the next piece meanwhile."""
+"""Writes the Parquet file of an import, in a thread of its own. DuckDB reads the next piece meanwhile."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Writer:
             column_encoding=dict.fromkeys(wholes, "DELTA_BINARY_PACKED") or None,
             write_statistics=["_due_us"] if "_due_us" in schema.names else False,
         )
-        self._rows = 0  # of a row group; known with the first table
+        self._rows = 0  # the number of rows of a row group; known after the first table
         self._left: pa.Table | None = None
         self._queue: Queue[pa.Table | None] = Queue(1)
         self._error: BaseException | None = None
@@ -83,5 +83,5 @@ class Writer:
         whole = table.num_rows - table.num_rows % self._rows if self._rows else 0
         for begin in range(0, whole, self._rows or 1):
             self._file.write_table(table.slice(begin, self._rows), row_group_size=self._rows)
-        # A copy, so that what was written can go.
+        # It is a copy, so that the memory of the written rows becomes free.
         self._left = table.slice(whole).combine_chunks() if whole < table.num_rows else None

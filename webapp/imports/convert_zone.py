@@ -1,4 +1,4 @@
-"""Local times to UTC. In the hour that a clock has twice, the order of the rows says which one is meant."""
+"""Turns local times into UTC. In a repeated hour, the order of the rows decides between the two meanings."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ class Zone:
     def __init__(self, name: str) -> None:
         self._zone = ZoneInfo(name)
         self._years: dict[int, list[tuple[int, int, int]]] = {}
-        self._last: tuple[int, int] | None = None  # local time and change of the last row in a repeated hour
+        # Local time and clock change of the last row in a repeated hour.
+        self._last: tuple[int, int] | None = None
         self._second = False
 
     def to_utc(self, local: Micros) -> Micros:
-        """Returns UTC. A time in an hour that was skipped is read as if the clock had not been changed yet.
+        """Returns the times in UTC. A time in a skipped hour is read as if the clock had not been changed
+        yet.
 
-        The first time that rows in a repeated hour fall back, the second pass of that hour begins.
+        The second pass of a repeated hour begins where the local time falls back for the first time.
         """
         if not len(local):
             return local
@@ -68,8 +70,8 @@ class Zone:
 
     @staticmethod
     def _equal_halves(local: Micros, run: Micros) -> int:
-        """Returns where the second half begins of rows that all have the same time, twice as many as the
-        rows of the time before them; else the run's length."""
+        """Returns where the second half begins, if all rows have the same time and are twice as many as the
+        rows of the time before. Otherwise returns the number of rows."""
         first, count = int(run[0]), len(run)
         if first == 0 or count % 2 or (local[run] != local[first]).any():
             return count

@@ -1,4 +1,4 @@
-"""Cells that runs of spaces divide, by their places: a cell that is missing moves no other one."""
+"""Divides lines into cells by the places of the cells, so that a missing cell moves no other cell."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TOKEN = re.compile(r"\S+")
 
 
 def cuts_of(lines: Sequence[str]) -> tuple[int, ...]:
-    """Returns the places, in characters from 0, at which the cells behind the first begin.
+    """Returns the places, in characters from 0, at which all cells but the first begin.
 
-    Lines with the usual number of cells decide. Returns () if their cells do not align.
+    The lines with the usual number of cells decide. Returns () if their cells are not aligned.
     """
     some = [line for line in lines[:LINES_MAX] if line.strip()]
     if any("\t" in line or '"' in line for line in some):
@@ -28,7 +28,7 @@ def cuts_of(lines: Sequence[str]) -> tuple[int, ...]:
     full = [each for each in spans if len(each) == width]
     header = full and any(not any(map(str.isdigit, some[0][begin:end])) for begin, end in full[0])
     if header and len(full) > ROWS_MIN:
-        full = full[1:]  # names need not stand above their columns
+        full = full[1:]  # the names need not be aligned with their columns
     if width < 2 or len(full) < ROWS_MIN:
         return ()
     begins = [min(row[at][0] for row in full) for at in range(width)]
@@ -39,9 +39,9 @@ def cuts_of(lines: Sequence[str]) -> tuple[int, ...]:
 
 
 def cuts_below_names(lines: Sequence[str]) -> tuple[int, ...]:
-    """Returns the places at which cells begin that stand below their names, and may have spaces in them.
+    """Returns the places at which cells begin below their names. Such cells may contain spaces.
 
-    Between two of them each line has a space. Returns () if there are not as many cells as names.
+    Between two names each line must have a space. Returns () if there are not as many cells as names.
     """
     some = [line for line in lines[:LINES_MAX] if line.strip()]
     if len(some) <= ROWS_MIN or any("\t" in line for line in some) or any(map(str.isdigit, some[0])):
@@ -61,10 +61,11 @@ def at_places(line: str, cuts: Sequence[int]) -> list[str]:
 
 
 def cut_line(line: str, cuts: Sequence[int]) -> list[str]:
-    """Returns the cells of a line that spaces divide. If some are missing, their places say which.
+    """Returns the cells of a line that is divided by spaces. If cells are missing, the places show which
+    ones.
 
-    Cells may have spaces in them, too. If the places do not say where each word belongs, there is one cell
-    too many, which is the whole line.
+    Cells may contain spaces, too. If the places do not show to which cell each word belongs, the whole line
+    is one additional cell.
     """
     tokens = line.split()
     width = len(cuts) + 1
@@ -74,7 +75,7 @@ def cut_line(line: str, cuts: Sequence[int]) -> list[str]:
     if len(tokens) == width and (is_cut or any(len(cell) > 1 and _are_numbers(cell) for cell in within)):
         return tokens
     if not tokens or (len(tokens) < width and not any(map(str.isdigit, tokens[0]))):
-        return tokens  # nothing, or a remark
+        return tokens  # an empty line, or a remark
     if not is_cut:
         return cells
     return tokens if len(tokens) > width else [*[""] * width, line.strip()]

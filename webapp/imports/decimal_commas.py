@@ -1,7 +1,7 @@
-"""Rows whose commas do both: they divide cells, and they stand before decimals, without quotes around them.
+"""Rows in which commas divide cells and also stand before decimals, without quotes.
 
-A row of `time,temp,state` may be `08:00,21,5,ok`. What each comma of a row stands for is written as a text:
-`;` divides cells, and `.` stands before decimals, so it is `;.;` here.
+A row of `time,temp,state` may be `08:00,21,5,ok`. A text says what each comma of a row means: `;` for one
+that divides cells, and `.` for one before decimals. The text is `;.;` for this row.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ _DIGITS = re.compile(r"\d+", re.ASCII)
 
 
 def ways_of(rows: Sequence[Line], names: int) -> list[str]:
-    """Returns the ways in which rows have as many cells as there are names: [] if they have as many already.
+    """Returns the ways in which rows have as many cells as there are names. Returns [] if the rows already
+    have as many.
 
-    In each way the commas before decimals stand at the same places in all rows. There are WAYS_MAX at most.
+    In each way, the commas before decimals stand at the same places in all rows. There are at most WAYS_MAX
+    ways.
     """
     some = [row.cells for row in rows if row.cells and '"' not in row.text][:_ROWS_LOOKED_AT]
     widths = Counter(map(len, some))
@@ -48,7 +50,7 @@ def _is_pair(whole: str, decimals: str) -> bool:
 
 
 def with_points(data: bytes, commas: str) -> bytes:
-    """Returns the lines with points before decimals. A row with fewer or more commas stays as it is."""
+    """Returns the lines with points before decimals. A row with fewer or more commas is not changed."""
     return _row_of(commas).sub(lambda found: _with_points(found[0], commas), data)
 
 

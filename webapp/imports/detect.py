@@ -1,4 +1,5 @@
-"""Finds out how a file is to be read, from a bounded part of it. What can be read in two ways is asked."""
+"""Finds out how to read a file, from a bounded part of it. If there are two ways to read a part, it asks a
+question."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ _DETECTED_AROUND = (
     *("member", "sheet", "records", "encoding", "delimiter", "quote", "cuts", "escape", "commas"),
     *("header_line", "units_line", "time", "time.columns"),
 )
-"""Places around which the rest is detected again. Others are set at the end."""
+"""If one of these places is fixed, all others are detected again. Other fixed places are set at the end."""
 
 _FOREIGN_WORD = re.compile(r"\w{0,20}[^\x00-\x7f]\w{0,20}")
 _OTHER_KINDS = {
@@ -61,7 +62,8 @@ _TAR = b"ustar"
 LINE_PROTOCOL_BYTES, LINES_LOOKED_AT = 20_000, 20
 _FIELD = r'[^\s,="]+=(?:"(?:[^"\\]|\\.)*+"|[^\s,"]+)'
 _LINE_PROTOCOL = re.compile(rf"[^\s,=]+(?:,[^\s,=]+=[^\s,]+)*+ {_FIELD}(?:,{_FIELD})*+ \d{{10,19}}\s*")
-"""A measurement with its tags, its fields and a time: `room,site=a temp=20.5,on=t 1714521600000000000`."""
+"""A line of InfluxDB's line protocol, with tags, fields and a time: `room,site=a temp=20.5,on=t
+1714521600000000000`."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,9 @@ class Look:
 
 
 def look(path: Path, name: str) -> Look:
-    """Returns how the file can be read, and what a preview needs of it. `name` is as it was uploaded.
+    """Returns how the file can be read, and the data that a preview needs. `name` is the name of the upload.
 
-    Raises ImportFault if it is no table.
+    Raises ImportFault if the file holds no table.
     """
     kind = kind_of(path)
     if kind == "parquet":
@@ -86,9 +88,9 @@ def look(path: Path, name: str) -> Look:
 
 
 def redetect(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
-    """Returns how the file can be read when these places of the reading have these values.
+    """Returns how the file can be read if these places of the reading have these values.
 
-    `time.columns` are the columns of the time, whose format is found again, and `time` may be null. Raises
+    If `time.columns` is fixed, the format of the time is detected again. `time` may be null. Raises
     ImportFault.
     """
     chosen = head.chosen(text_of(fixed, "member"), text_of(fixed, "sheet"))
@@ -103,7 +105,8 @@ def redetect(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
 
 
 def _with_choices(detection: Detection, head: Head, chosen: Head) -> Detection:
-    """Adds what of an archive or a workbook can be read, and what of it is."""
+    """Adds the files of an archive, or the sheets of a workbook, that can be read, and the one that is
+    read."""
     tables = len(head.members or head.sheets) + head.left_out
     if tables < 2:
         return detection
@@ -124,7 +127,8 @@ def _with_choices(detection: Detection, head: Head, chosen: Head) -> Detection:
 
 
 def _other_tables(detection: Detection, head: Head, chosen: Head) -> Iterator[tuple[Head, Detection]]:
-    """Yields what else of the file may be a table: files of an archive, sheets, arrays of a document."""
+    """Yields the other parts of the file that may be a table: files of an archive, sheets, arrays of a
+    document."""
     for other in (each for each in (head, *head.others) if each is not chosen):
         with suppress(ImportFault):
             yield other, _detected(other, {})
@@ -165,7 +169,8 @@ def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
 
 
 def _in_encodings(head: Head, encodings: Sequence[str], read: Callable[[str, str], Detection]) -> Detection:
-    """Returns how the text is read in the first encoding, with the question if there are several."""
+    """Returns how the text is read in the first encoding. If there are several encodings, it adds a
+    question."""
     texts = {each: decoded(head.begin_bytes, each) for each in encodings}
     found = {encodings[0]: read(texts[encodings[0]], encodings[0])}
     for encoding in encodings[1:]:
@@ -177,7 +182,7 @@ def _in_encodings(head: Head, encodings: Sequence[str], read: Callable[[str, str
 def _of_document(
     head: Head, text: str, encoding: str, arrays: tuple[str, ...], chosen: str | None
 ) -> Detection:
-    """Returns how an array of a JSON document is read: the longest, or the one that is chosen."""
+    """Returns how one array of a JSON document is read: the chosen one, or else the longest one."""
     if chosen is not None and chosen not in arrays:
         raise ImportFault(f"The document has no array at {chosen!r}.", None, "Choose another one.")
     some = arrays[:CHOICES_MAX]
@@ -193,12 +198,12 @@ def _of_document(
 
 def _is_line_protocol(text: str) -> bool:
     some = [line for line in text.splitlines()[:LINES_LOOKED_AT] if line.strip() and line[0] != "#"]
-    some = some[:-1] or some  # the last one may be cut
+    some = some[:-1] or some  # the last line may be cut
     return bool(some) and all(map(_LINE_PROTOCOL.fullmatch, some))
 
 
 def _no_table(data: bytes) -> str | None:
-    """Returns what the file is if its first bytes say that it is something else."""
+    """Returns the kind of the file if its first bytes show that it is no table. Otherwise returns None."""
     begin = data[:1_000].lstrip().lower()
     for mark, kind in _OTHER_KINDS.items():
         if begin.startswith(mark):
@@ -217,7 +222,8 @@ def _no_table(data: bytes) -> str | None:
 def _with_encoding_question(
     found: Detection, read: Mapping[str, Detection], texts: Mapping[str, str]
 ) -> Detection:
-    """Adds the question in which encoding the text makes sense. An answer changes the columns' names too."""
+    """Adds the question in which encoding the text makes sense. An answer may change the names of columns,
+    too."""
     columns = found.reading.columns
     choices = []
     for encoding, each in read.items():
@@ -245,7 +251,7 @@ def _of_cells(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     found = detected_table(Facts(base, _lines(texts), [], [], days), fixed)
     if head.merged:
         rows = [*filled_down(iter(texts), head.merged, found.reading.first_line)]
-        # Lines stay what they are, though cells have values now.
+        # A fixed part of a line may have values now, but the lines stay the same.
         lines = {
             place: getattr(found.reading, place) for place in ("header_line", "units_line", "first_line")
         }

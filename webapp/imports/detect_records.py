@@ -1,4 +1,4 @@
-"""How files are read that say their types themselves: JSON lines and Parquet."""
+"""Finds out how to read files that name their types: JSON lines and Parquet."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LINES_READ = 1_000
 LINES_JUDGED, LINES_CHARACTERS = 20, 200_000
 NUMBERS_SHARE, NOTES_MAX = 0.9, 20
 DOUBT_SHARE, TEXT_SHOWN, QUESTIONS_MAX = 0.5, 40, 20
-_ITEMS_MAX = 8  # of an array that become columns
+_ITEMS_MAX = 8  # so many items of an array become columns
 _LOST_SHOWN = 8
 _DEPTH_MAX = 6
 _TOO_DEEP, _TOO_DEEP_CHARACTERS = 900, 20_000
@@ -46,12 +46,13 @@ _DATE, _MIDNIGHT = "%Y-%m-%d", " 00:00:00"
 
 
 def is_json_lines(text: str) -> bool:
-    """Whether most of its first lines are JSON objects. Raises ImportFault if most are spoiled ones."""
+    """Returns whether most of the first lines are JSON objects. Raises ImportFault if most are JSON objects
+    with errors."""
     begin = text.lstrip()[:LINES_CHARACTERS].split("\n")[:LINES_JUDGED]
     some = [line.strip() for line in begin if line.strip()]
     if sum(map(_is_object, some)) * 2 > len(some[:-1] or some):
         return True
-    some = some[:-1] or some  # the last one may be cut
+    some = some[:-1] or some  # the last line may be cut
     if sum(_is_object(line.removesuffix(",")) for line in some) * 2 > len(some):
         raise ImportFault(
             "The lines are JSON objects with commas behind them. That is neither JSON lines nor JSON.",
@@ -77,7 +78,8 @@ def _is_object(line: str) -> bool:
 
 
 def _is_too_deep(line: str) -> bool:
-    """Also one that was cut, as long lines are."""
+    """Returns whether objects are nested too deeply in a line. The line may be cut, because long lines
+    are."""
     return line.startswith("{") and is_too_deep(line)
 
 
@@ -114,14 +116,14 @@ def array_words(records: str) -> str:
 
 
 def document_lines(head: Head, text: str, records: str) -> list[str]:
-    """Returns the records at the beginning of a document, a JSON object each."""
+    """Returns the records at the beginning of a document, each as a JSON object in one line."""
     lines = b"".join(json_lines([text.encode(errors="replace")], records)).decode().split("\n")[:-1]
     return lines if head.whole else lines[:-1]
 
 
 def detected_json_lines(head: Head, text: str, encoding: str, above: Sequence[str] = ()) -> Detection:
-    """Returns the columns that the first lines have, nested ones by their path: `a.b`, `a[0].b`. `above` is
-    what stands before the first array of a document, which may name a zone."""
+    """Returns the columns that the first lines have. Nested ones are named by their path: `a.b`, `a[0].b`.
+    `above` is the text before the first array of a document, which may name a zone."""
     values: dict[str, list[Any]] = {}
     lost: dict[str, None] = {}
     rows, notes = 0, ["The file has JSON lines."]
@@ -137,7 +139,7 @@ def detected_json_lines(head: Head, text: str, encoding: str, above: Sequence[st
             if number <= len(begin) and len(notes) == 1 and record and (key := twice_in(line)) is not None:
                 notes.append(f"Line {number} has {key!r} twice in one object. The first value counts.")
         except (ValueError, RecursionError):
-            continue  # the import counts it
+            continue  # the import counts this line
         if isinstance(record, dict):
             if number <= LINES_JUDGED:
                 _refuse_times_as_keys(record, number)
@@ -189,7 +191,7 @@ def _with_marks(found: Detection, in_quotes: Mapping[int, InQuotes]) -> Detectio
 
 
 def _question_of_texts(at: int, name: str, values: list[Any]) -> Question | None:
-    """Asks how a column is read that has numbers for the most part, and texts that are none."""
+    """Asks how to read a column that has mostly numbers, and some texts that are none."""
     given = [value for value in values if value is not None and not isinstance(value, bool)]
     texts = [value for value in given if isinstance(value, str) and not is_no_value(value)]
     if all(map(_PLAIN_NUMBER.fullmatch, texts)):
@@ -211,7 +213,7 @@ def _question_of_texts(at: int, name: str, values: list[Any]) -> Question | None
 
 
 def _refuse_times_as_keys(record: Mapping[str, JsonValue], line: int, depth: int = 0) -> None:
-    """Raises ImportFault if an object has a key for each row."""
+    """Raises ImportFault if an object has one key for each row."""
     first = next(iter(record), "")
     if len(record) > 1 and all(shape(key) == "time" for key in record):
         raise ImportFault(
@@ -242,7 +244,7 @@ def leaves(
 
 
 def left_out(value: Mapping[str, JsonValue], before: str = "", depth: int = 0) -> Iterator[str]:
-    """Yields in words what of a record becomes no column."""
+    """Yields, in words, the parts of a record that become no column."""
     for key, inner in value.items():
         path = f"{before}.{key}" if before else key
         items = inner if isinstance(inner, list) else [inner]
@@ -258,20 +260,20 @@ def left_out(value: Mapping[str, JsonValue], before: str = "", depth: int = 0) -
 def _type_of(values: list[Any]) -> FieldType:
     kinds = {type(value) for value in values if value is not None}
     if str in kinds and len(kinds) > 1:
-        # "NaN" among numbers is none.
+        # "NaN" among numbers means no value.
         kinds = {_kind_of(each) for each in values if each is not None and not _is_none(each)}
         values = [None if isinstance(each, str) else each for each in values]
     if kinds == {bool}:
         return FieldType.BOOLEAN
     if kinds == {int}:
-        # What is larger would lose digits as a number.
+        # A larger number would lose digits.
         whole = all(abs(value) < 1 << 63 for value in values if value is not None)
         return FieldType.INTEGER if whole else FieldType.STRING
     return FieldType.NUMBER if kinds and kinds <= {int, float} else FieldType.STRING
 
 
 def _kind_of(value: Any) -> type:
-    """The type of a value. A number in quotes among others is a number."""
+    """Returns the type of a value. A number in quotes counts as a number."""
     return float if isinstance(value, str) and _PLAIN_NUMBER.fullmatch(value) else type(value)
 
 
@@ -284,7 +286,7 @@ def _text(value: JsonValue) -> str:
 
 
 def detected_parquet(head: Head) -> Detection:
-    """Returns the columns as the file has them. Its first column of times is the time of the rows."""
+    """Returns the columns that the file declares. Its first column of times is the event time."""
     sources = [name for name, _ in head.columns]
     names = [name for name, _ in named(sources, (), len(sources))]
     types = [FieldType(kind) for _, kind in head.columns]
@@ -300,7 +302,7 @@ def detected_parquet(head: Head) -> Detection:
 
 
 def _first_number(cells: list[str]) -> str:
-    """Returns the first number of a column of texts, if most of them are numbers."""
+    """Returns the first number of a column of texts if most of them are numbers. Otherwise returns ""."""
     some = [cell for cell in cells[:200] if not is_no_value(cell)]
     numbers = [cell for cell in some if shape(cell) == "number"]
     return numbers[0] if len(numbers) >= NUMBERS_SHARE * len(some) > 0 else ""
@@ -314,7 +316,8 @@ def _why_quoted(text: str) -> str:
 def _with_time_of_day(
     best: int, names: list[str], types: list[FieldType], texts: list[list[str]]
 ) -> list[JsonValue]:
-    """Returns the column of times, and the one with the time of day if it holds dates alone."""
+    """Returns the column of times. If that column holds only dates, the column with the time of day is
+    added."""
     clocks = [at for at, type_ in enumerate(types) if type_ is FieldType.STRING and _are_clocks(texts[at])]
     if not clocks or not all(map(_ONE_DATE.fullmatch, filter(None, texts[best]))):
         return [best]
@@ -362,7 +365,7 @@ def _with_time(
             time = time.model_copy(update={"format": time.format.replace(_DATE, _DATE + _MIDNIGHT)})
     columns = []
     for at, (source, name, type_) in enumerate(zip(sources, names, types, strict=True)):
-        # A number of seconds stays one, beside the time that it is.
+        # A column of seconds stays a column of numbers, and is the event time as well.
         read_as, format_ = timed.type_of(at, type_) if type_ is FieldType.STRING else (type_, None)
         counts = reading.kind == "json-lines" and read_as in (FieldType.INTEGER, FieldType.NUMBER)
         none = sorted({text for text in texts[at] if text and is_no_value(text)}) if counts else []

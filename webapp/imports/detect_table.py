@@ -1,4 +1,5 @@
-"""How the cells of a table are read: its place, its columns, its time; and what is asked about them."""
+"""Finds out how to read the cells of a table: where the table is, its columns and its time. Asks about
+doubts."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ LOST_SHARE = 0.02
 
 
 def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
-    """Returns the whole reading: what is no table is one column of text. ImportFault: it has too many."""
+    """Returns the whole reading. A text that is no table becomes one column of text. Raises ImportFault if
+    there are too many columns."""
     table = _table(facts, fixed)
     delimiter = facts.base.delimiter if facts.base.kind == "text" else ";"
     besides = [
@@ -143,7 +145,7 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
     )
     unnamed = not "".join(place.names[width - 1 : width]).strip()
     if width > 1 and unnamed and all(not cell.text.strip() for cell in columns[-1]):
-        # Each line ends with a delimiter: there is no column behind it.
+        # Each line ends with a delimiter, and there is no column after it.
         columns, width = columns[:-1], width - 1
     shift = column_names.shift_of(place.names, [[cell.text for cell in cells[:200]] for cells in columns])
     if shift is not None:
@@ -155,12 +157,13 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
 
 
 def _names_before(columns: Sequence[Sequence[Cell]]) -> list[str]:
-    """Returns the names that stand before the values of a table without a line of names: `T=0.5`."""
+    """Returns the names before the values, for a table without a line of names: `T=0.5`."""
     return [name_before([cell.text for cell in cells if cell.text.strip()]) for cells in columns]
 
 
 def repeated(rows: Sequence[Line], place: Place) -> set[int]:
-    """Returns the numbers of the lines below the names where the names come again, with what stands there."""
+    """Returns the numbers of the lines that repeat the names below the first names, and of the lines that
+    belong to them."""
     header = next((row for row in rows if row.number == place.header), None)
     if header is None:
         return set()
@@ -210,7 +213,8 @@ def _decided(
 
 
 def _quoted_columns(table: Table) -> frozenset[int]:
-    """Returns the columns whose cells stand in quotes, if others of the file with numbers do not."""
+    """Returns the columns whose cells stand in quotes, if other columns of the file have numbers without
+    quotes."""
     quote, delimiter = table.facts.base.quote, table.facts.base.delimiter
     if not quote or table.facts.base.kind != "text" or len(delimiter) > 1:
         return frozenset()
@@ -260,7 +264,7 @@ def _reading(
             and not kind.missing
             and not _like_ids(table.columns[at])
         ):
-            own = ("",)  # among words, NA can be a word
+            own = ("",)  # in a column of words, NA can be a word
         counts = type_ in (FieldType.INTEGER, FieldType.NUMBER)
         beside_it = besides[at] if counts or (besides[at] == EXCEL_TEXT and type_ is kind.type) else ""
         columns.append(
@@ -296,7 +300,7 @@ def _like_ids(cells: Sequence[Cell]) -> bool:
     return bool(texts) and sum(bool(re.search(r"\d", text)) for text in texts) * 2 > len(texts)
 
 
-# --- in words
+# --- notes
 
 
 def _place_notes(table: Table) -> list[str]:
@@ -336,7 +340,7 @@ def _place_notes(table: Table) -> list[str]:
 
 
 def _lost_notes(table: Table, timed: Timed) -> list[str]:
-    """Says how many of the rows have no time, and names the first."""
+    """Returns a note that says how many rows have no time, and names the first one."""
     if timed.reading is None:
         return []
     read = time_reader(timed.reading.format)

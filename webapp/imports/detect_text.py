@@ -1,4 +1,4 @@
-"""How a file of text is read: what divides its cells, and which of its tables it is."""
+"""Finds out how to read a text file: the delimiter of its cells, and which of its tables to read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ONE_NUMBER = re.compile(r"[+-]?\d+(?:,\d+)?", re.ASCII)
 
 @dataclass(frozen=True)
 class _Text:
-    """Lines as they are divided. `lines` have no escapes any more."""
+    """A text and its dialect. `lines` have no escapes any more."""
 
     lines: Sequence[str]
     dialect: Dialect
@@ -61,7 +61,7 @@ class _Text:
     commas: str
 
     def rows(self, lines: Sequence[str]) -> list[Line]:
-        """Returns the rows of these lines, with comments among them."""
+        """Returns the rows of these lines. Comments are among them."""
         found = [self._commas(line) for line in divided(lines, *self.dialect.marks)]
         if self.dialect.delimiter == "places":
             return [
@@ -78,7 +78,7 @@ class _Text:
 
 
 def detected_text(head: Head, text: str, encoding: str, fixed: Mapping[str, JsonValue]) -> Detection:
-    """Returns how the text is read around what is fixed."""
+    """Returns how the text is read if these places are fixed."""
     found = _divided(lines_of(text, cut=not head.whole) or [text], fixed)
     dialect = found.dialect
     base = Reading(
@@ -110,7 +110,7 @@ def detected_text(head: Head, text: str, encoding: str, fixed: Mapping[str, Json
     notes = [f"{encoding_words(encoding)} is the encoding.", *_notes(found, rows)]
     if b"\0" in head.begin_bytes and encoding == "utf-8":
         notes.append("Zero bytes between the characters are left out.")
-    # Where the beginning is cut, a character of several bytes may be cut, too.
+    # Where the beginning of the file is cut, a character of several bytes may be cut, too.
     if lost := (text if head.whole else text.rstrip("\ufffd")).count("\ufffd"):
         one = lost == 1
         are = "1 character is damaged. It is" if one else f"{lost:,} characters are damaged. They are"
@@ -131,7 +131,7 @@ def detected_text(head: Head, text: str, encoding: str, fixed: Mapping[str, Json
 
 
 def refuse_names_alone(rows: Sequence[Line]) -> None:
-    """Raises ImportFault if the file has nothing but column names, with their units or a preamble."""
+    """Raises ImportFault if the file has no rows, only column names and perhaps units or lines above them."""
     filled = [row for row in rows if row.cells]
     while len(filled) > 1 and all(is_unit(cell) and not is_typed(cell) for cell in filled[-1].cells if cell):
         filled.pop()
@@ -168,14 +168,14 @@ def _divided(lines: Sequence[str], fixed: Mapping[str, JsonValue]) -> _Text:
 
 
 def _without_cut_end(rows: list[Line], dialect: Dialect) -> list[Line]:
-    """Returns the rows but for the last one, if that goes on behind the part that was looked at."""
+    """Returns the rows without the last one, if the part of the file that was looked at ends within it."""
     ending = rows[-QUOTED_LINES_MAX:]
     lost = lost_quote(ending, *dialect.marks)
     return rows if lost is None else [row for row in rows if row.number < lost]
 
 
 def _without_comments(found: _Text) -> tuple[list[Line], list[Line]]:
-    """Returns (the rows, the comments with their cells)."""
+    """Returns (the rows, the comments divided into cells)."""
     rows, comments = [], []
     for line in found.rows(found.lines):
         if found.dialect.sep_line and line.number == 1:
@@ -192,7 +192,8 @@ def _without_comments(found: _Text) -> tuple[list[Line], list[Line]]:
 
 
 def _comment_texts(text: str, found: _Text) -> tuple[str, ...]:
-    """Returns a comment without its mark, and with it where a delimiter makes it a name: `#,Date`."""
+    """Returns a comment without its mark. If a delimiter follows the mark, the mark may be a name: then the
+    comment with the mark is returned, too, as for `#,Date`."""
     bare, behind = text[len(found.comment) :].strip(), text[len(found.comment) :]
     if not behind.startswith(found.dialect.delimiter):
         return (bare,)
@@ -220,7 +221,7 @@ def _notes(found: _Text, rows: Sequence[Line]) -> list[str]:
 
 
 def _cut(rows: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
-    """Returns the rows, from the first whole one on, with their cells by their places."""
+    """Returns the rows from the first whole one on. Their cells are divided by place."""
     first = next((row.number for row in rows if len(row.cells) == len(cuts) + 1), 0)
     return [
         Line(row.number, tuple(cut_line(row.text, cuts)), row.text)
@@ -231,7 +232,8 @@ def _cut(rows: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
 
 
 def _of_tables(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
-    """Returns how the table is read; if others stand below it, with the question which is."""
+    """Returns how the table is read. If other tables stand below it, it adds the question which one to
+    read."""
     last = whole_of(fixed, "last_line")
     if last is not None:
         goes_on = facts.rows and facts.rows[-1].number < last
@@ -257,8 +259,8 @@ def _of_tables(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
 
 
 def _is_one_number(rows: Sequence[Line]) -> str:
-    """Returns `sure` if each line is one number with a decimal comma, below one name; `doubt` without a name;
-    else ""."""
+    """Returns `sure` if each line is one number with a decimal comma, below one name. Returns `doubt` if
+    there is no name, and "" for other lines."""
     filled = [row.text.strip() for row in rows if row.cells]
     numbers = [text for text in filled[1:] if _ONE_NUMBER.fullmatch(text)]
     if len(numbers) < ROWS_MIN or len(numbers) < len(filled) - 1 or not any("," in each for each in numbers):
@@ -269,7 +271,7 @@ def _is_one_number(rows: Sequence[Line]) -> str:
 
 
 def _asked_for_commas(two: Detection, one: Detection, text: str) -> Detection:
-    """Asks whether a comma divides cells or stands before decimals: nothing says it."""
+    """Asks whether a comma divides cells or stands before decimals, because nothing in the file shows it."""
     choices = (
         Choice(
             title="One number with a decimal comma",
@@ -285,7 +287,7 @@ def _asked_for_commas(two: Detection, one: Detection, text: str) -> Detection:
 def _asked_for_decimals(
     found: Detection, rows: Sequence[Line], read: Callable[[Mapping[str, JsonValue]], Detection]
 ) -> Detection:
-    """Asks which commas stand before decimals if rows then have as many cells as there are names."""
+    """Asks which commas stand before decimals, if the rows then have as many cells as there are names."""
     header = next((row for row in rows if row.number == found.reading.header_line), None)
     if header is None:
         return found

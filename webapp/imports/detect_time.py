@@ -1,4 +1,4 @@
-"""How the time of the rows is read, what is noted of it, and what is asked."""
+"""Finds the event time of the rows, makes notes about it, and asks about doubts."""
 
 from __future__ import annotations
 
@@ -39,19 +39,21 @@ _ORDERS = {
 }
 YEARS_MAX, YEARS_LOOKED_AT = 6, 12
 LINES_ABOVE_MAX = 100
-BELOW_DATES_SHARE = 0.3  # of the rows without a date, for it to stand in the first row of a day alone
+# Share of rows without a date from which on only the first row of a day may have the date.
+BELOW_DATES_SHARE = 0.3
 LOST_SHARE = 0.05
 _BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|[\W_]+")  # PeriodEnd, period_end
 _OF_AN_END = re.compile(
     r"\b(end(ing)?|(interval|period)?endtime|time to|date to|fin"
     r"|bis|endzeit|(intervall|perioden|stunden)?ende)\b"
 )
-_IN_UTC = re.compile("utc|gmt", re.IGNORECASE)  # also timeUTC and dateutc, which are no words of their own
+_IN_UTC = re.compile("utc|gmt", re.IGNORECASE)  # also timeUTC and dateutc, in which utc is no separate word
 
 
 @dataclass(frozen=True)
 class Timed:
-    """`columns` are those that make the time. `others` are further columns of times, with their formats."""
+    """The time of a table. `columns` make the time. `others` are further columns of times, with their
+    formats."""
 
     reading: TimeReading | None
     columns: tuple[int, ...] = ()
@@ -60,9 +62,10 @@ class Timed:
     questions: tuple[Question, ...] = ()
 
     def type_of(self, column: int, type_: FieldType) -> tuple[FieldType, str | None]:
-        """Returns the type and the format of a column that holds times, else the type that it has."""
+        """Returns TIMESTAMP and the format for a column that holds times. For another column, returns its own
+        type."""
         if self.reading is not None and self.columns == (column,):
-            return FieldType.TIMESTAMP, None  # it is read as the time is
+            return FieldType.TIMESTAMP, None  # the column has the format of the event time
         if column in self.others and type_ is FieldType.STRING:
             return FieldType.TIMESTAMP, self.others[column]
         if column in self.columns:
@@ -81,9 +84,10 @@ def detected_time(
     above: Sequence[str] = (),
     days: str = "excel_days",
 ) -> Timed:
-    """Returns the time of the rows. `columns` are the cells of the beginning, and `lines` are where its rows
-    stand. `pieces` are cells from further on: they show formats, and no steps. `above` are the lines above
-    the table, which may name a date or a zone. `days` is the format of numbers that are days of Excel."""
+    """Returns the time of the rows. `columns` are the cells of the beginning, and `lines` are the line
+    numbers of these rows. `pieces` are cells from further on: they show formats, but no steps. `above` are
+    the lines above the table, which may name a date or a zone. `days` is the format of numbers that are days
+    of Excel."""
     if "time" in fixed and fixed["time"] is None:
         return Timed(None, notes=("No column is the time.",))
     found = _found(names, columns, pieces, decimal, fixed)
@@ -143,7 +147,7 @@ def _found(
     if not isinstance(chosen, list):
         return time_columns.find(names, columns, decimal, pieces) or time_columns.times_of_day(names, columns)
     at = [each for each in chosen if isinstance(each, int) and 0 <= each < len(columns)]
-    # Only the chosen ones are looked at, under names that say that they are times.
+    # Only the chosen columns are looked at, under names that mark them as times.
     some = time_columns.find(
         ["time"] * len(at), [columns[each] for each in at], decimal, [pieces[each] for each in at]
     )
@@ -155,8 +159,8 @@ def _found(
 
 
 def since(format: str, cells: Sequence[str]) -> Timed:
-    """Returns the time of a first column that counts seconds from a moment named above. It stays a column of
-    numbers as well."""
+    """Returns the time of a first column that counts seconds from a moment named above the table. The column
+    stays a column of numbers as well."""
     first = next((cell.strip() for cell in cells if cell.strip()), "")
     moment = time_reader(format)(first.replace(",", ".")) if format and first else None
     if moment is None:
@@ -172,14 +176,14 @@ def since(format: str, cells: Sequence[str]) -> Timed:
 
 
 def _counting(found: TimeFound, days: str) -> TimeFound:
-    """Returns the time with days of Excel in this format."""
+    """Returns the time, with this format for days of Excel."""
     formats = tuple(days if each == "excel_days" else each for each in found.formats)
     others = {at: days if each == "excel_days" else each for at, each in found.others.items()}
     return replace(found, formats=formats, others=others)
 
 
 def _below_dates(found: TimeFound, columns: Sequence[Sequence[str]]) -> TimeFound:
-    """Returns the time with dates that stand in the first row of a day alone, if the rows say so."""
+    """Returns the time with dates that only the first row of each day has, if the rows show this."""
     texts = _texts(found, columns)
     read = time_reader(found.format)
     dated = [moment[0] // DAY_US for text in texts if (moment := read(text)) is not None]
@@ -201,7 +205,8 @@ def _below_dates(found: TimeFound, columns: Sequence[Sequence[str]]) -> TimeFoun
 
 
 def _by_clock_changes(found: TimeFound, columns: Sequence[Sequence[str]]) -> TimeFound:
-    """Returns the time in the one order of day and month by which a clock was changed where clocks are."""
+    """Returns the time in the one order of day and month in which its clock changes fit a zone's clock
+    changes."""
     if len(found.formats) < 2:
         return found
     changes = []
@@ -217,8 +222,8 @@ def _texts(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _times(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[tuple[int, bool]]:
-    """Returns (microseconds, whether they are in UTC) of each row with a time. A year that no time names may
-    begin again."""
+    """Returns (microseconds, whether they are in UTC) of each row with a time. A time without a year may
+    begin a new year."""
     read = time_reader(found.format)
     times = [moment for text in _texts(found, columns) if (moment := read(text)) is not None]
     micros = [each for each, _ in times]
@@ -231,7 +236,7 @@ def _times(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[tuple[int
 
 
 def _example(found: TimeFound, columns: Sequence[Sequence[str]]) -> str:
-    """Returns a text of a time and what it means, in words."""
+    """Returns an example for a question: the text of a time, and its meaning in words."""
     read = time_reader(found.format)
     for text in _texts(found, columns):
         moment = read(text)
@@ -245,7 +250,7 @@ def _example(found: TimeFound, columns: Sequence[Sequence[str]]) -> str:
 def _year_question(
     found: TimeFound, columns: Sequence[Sequence[str]], reading: TimeReading
 ) -> list[Question]:
-    """Asks in which year the first row is if no time names one. Years of the past are offered, the last one
+    """Asks for the year of the first row if no time names a year. It offers past years, the newest one
     first."""
     texts = _texts(found, columns)
     read = time_reader(found.format)
@@ -272,7 +277,7 @@ def _year_question(
 def _date_question(
     found: TimeFound, columns: Sequence[Sequence[str]], above: Sequence[str]
 ) -> list[Question]:
-    """Asks on which day the first row is if the times have no date. Dates above the table are offered."""
+    """Asks for the day of the first row if the times have no date. It offers the dates above the table."""
     read = time_reader(found.format)
     first = next((text for text in _texts(found, columns) if read(text) is not None), None)
     if date_of(found.format) is None or first is None:
@@ -295,7 +300,7 @@ def _date_question(
 
 
 def _range_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[Question]:
-    """Asks which end of a range such as 08:00-08:15 is the time of its row."""
+    """Asks which end of a range such as 08:00-08:15 is the time of the row."""
     read, at_end = time_reader(found.format), found.format.replace(RANGE, RANGE_END)
     text = next((text for text in _texts(found, columns) if read(text) is not None), None)
     if RANGE not in found.format or text is None:
@@ -315,7 +320,7 @@ def _range_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[
 
 
 def _format_notes(found: TimeFound, columns: Sequence[Sequence[str]], lines: Sequence[int]) -> list[str]:
-    """Says where times are written in several ways, and which of them have no date, each with an example."""
+    """Returns notes on times in several formats and on times without a date, each with an example."""
     texts = list(zip(_texts(found, columns), lines, strict=False))
     notes = []
     if found.format.startswith(ABOVE):
@@ -367,7 +372,7 @@ def _order_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[
 
 
 def _telling(formats: Sequence[str], texts: Sequence[str]) -> str:
-    """Returns a text whose time differs from format to format: 03/04/2024 rather than 01/01/2024."""
+    """Returns a text whose meaning depends on the format: 03/04/2024 rather than 01/01/2024."""
 
     def meanings(text: str) -> int:
         return len({time_reader(each)(text) for each in formats})
@@ -376,7 +381,7 @@ def _telling(formats: Sequence[str], texts: Sequence[str]) -> str:
 
 
 def _that_reads(time_format: str, text: str) -> str:
-    """Returns which of several formats reads a text."""
+    """Returns the first of several formats that can read a text."""
     ways = time_format.split(OR)
     return next((each for each in ways if time_reader(each)(text) is not None), ways[0])
 

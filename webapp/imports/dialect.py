@@ -1,10 +1,11 @@
-"""What divides the cells of a line.
+"""Finds out which character divides the cells of a line.
 
-Candidates are scored by how regular they make the lines, and how much the cells look like data.
+Each candidate gets a score. The score is high if the lines have equally many cells, and if the cells look
+like data.
 
 The score is that of clevercsv (van den Burg and others, "Wrangling messy CSV files by detecting row and type
-patterns", 2019): pattern times type. It is our own since a log's preamble must not count, and lines of
-spaces are a dialect.
+patterns", 2019): pattern times type. The code is our own, because the lines above a table must not count, and
+because cells may be divided by runs of spaces.
 """
 
 from __future__ import annotations
@@ -20,32 +21,32 @@ from typing import Any
 from webapp.imports.shapes import shape
 
 LINES_SCORED = 400
-CELLS_SCORED = 40  # of a line
+CELLS_SCORED = 40  # so many cells of a line are scored
 QUOTED_LINES_MAX = 200
 CANDIDATES = ("\t", ";", ",", "|", "whitespace")
-RARE = ("^", "~", "\u00a6", "\u00a7", "\x1f")  # looked at if each line has one
+RARE = ("^", "~", "\u00a6", "\u00a7", "\x1f")  # a candidate only if each line has it
 _SEP = re.compile(r'"?sep=(.)"?;*', re.IGNORECASE)
 _LINE_END = re.compile("\r*\n|\r")
 _ESCAPED_QUOTE = re.compile(r'\\"[^,;\t|\s]')
 KEPT = "\ufdd0"
-"""Stands for a delimiter that is a part of a cell, until the cell is in quotes. No text has it."""
+"""Stands for a delimiter that belongs to a cell, until the cell is in quotes. No text contains it."""
 
 _WORTH = {"number": 1.0, "time": 1.0, "clock": 1.0, "near": 0.7, "none": 0.8, "words": 0.4}
 _WORTH_UNDIVIDED = -0.2
 _DIVIDES = re.compile(r'[;\t|]|,\S|, ?\d|\d,|",')
-"""Within a text: it was probably not divided where it should be."""
+"""A character that probably should divide a text into cells."""
 
 _MAY_DIVIDE = re.compile("[,;\t|]")
-_WHITESPACE_FACTOR = 0.9  # spaces also stand within texts and times
+_WHITESPACE_FACTOR = 0.9  # spaces score less, because texts and times have spaces, too
 _NO_COMMENT = re.compile(
     r"#(?:n/?a|value|div|ref|num|name|null)\b|#{2,}[,;|\t]", re.IGNORECASE
-)  # what Excel writes in cells
+)  # errors that Excel writes in cells
 COMMENTS = ("#", "//", "%", "!", "*", "'")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A row of cells; `number` is the line where it begins, from 1."""
+    """A row of cells. `number` is the line in which the row begins, from 1."""
 
     number: int
     cells: tuple[str, ...]
@@ -69,7 +70,8 @@ class Dialect:
 
 
 def lines_of(text: str, *, cut: bool) -> list[str]:
-    """Returns the lines without their ends. With `cut` the last one is left out, since it may go on."""
+    """Returns the lines without their ends. With `cut`, the last line is left out, because it may be
+    incomplete."""
     lines = _LINE_END.split(text)
     if lines and (cut or not lines[-1]):
         lines.pop()
@@ -77,13 +79,13 @@ def lines_of(text: str, *, cut: bool) -> list[str]:
 
 
 def has_escapes(lines: Sequence[str]) -> bool:
-    """Returns whether a quote within quotes is written as \\" rather than doubled."""
+    """Returns whether the file writes a quote within quotes as \\" and does not double it."""
     return any(_ESCAPED_QUOTE.search(line) for line in lines[:LINES_SCORED])
 
 
 def escapes_delimiter(lines: Sequence[str], dialect: Dialect) -> bool:
-    """Returns whether a delimiter behind a backslash is a part of a cell: only so do all rows have as many
-    cells as those without a backslash."""
+    """Returns whether a delimiter after a backslash belongs to a cell. That is so if only then all rows have
+    as many cells as the rows without a backslash."""
     mark = f"\\{dialect.delimiter}"
     if len(dialect.delimiter) > 1 or dialect.quote != '"' or not any(mark in line for line in lines):
         return False
@@ -99,19 +101,20 @@ def escapes_delimiter(lines: Sequence[str], dialect: Dialect) -> bool:
 
 
 def unescaped(text: str, delimiter: str) -> str:
-    """Returns the text with its quotes doubled instead of behind a backslash, and cells with a delimiter
-    behind a backslash in quotes."""
+    """Returns the text with doubled quotes in place of quotes after a backslash. Cells with a delimiter after
+    a backslash get quotes."""
     return in_quotes(without_backslashes(text, delimiter), delimiter)
 
 
 def without_backslashes(text: str, delimiter: str) -> str:
-    """Returns the text with its quotes doubled, and KEPT for a delimiter, where a backslash stood before."""
+    """Returns the text without backslashes: a quote after one is doubled, and a delimiter after one becomes
+    KEPT."""
     kept = {'"': '""', "\\": "\\"} | ({delimiter: KEPT} if delimiter else {})
     return _escaped(delimiter).sub(lambda found: kept[found[1]], text)
 
 
 def in_quotes(text: str, delimiter: str) -> str:
-    """Returns the text with quotes around cells that have KEPT, which becomes the delimiter again."""
+    """Returns the text with quotes around each cell that has KEPT. KEPT becomes the delimiter again."""
     if KEPT not in text:
         return text
     mark = re.escape(delimiter)
@@ -126,13 +129,13 @@ def _escaped(delimiter: str) -> re.Pattern[str]:
 
 
 def divided(lines: Sequence[str], delimiter: str, quote: str, first: int = 1) -> Iterator[Line]:
-    """Yields the rows. A quoted cell may go on over some lines; blank lines are rows without a cell."""
+    """Yields the rows. A quoted cell may have several lines. A blank line is a row without cells."""
     at = 0
     while at < len(lines):
         taken = 1
         cells = _cells(lines[at : at + 1], delimiter, quote)
         if quote and delimiter != "whitespace" and _is_open(lines[at], delimiter, quote):
-            cells = _cells(lines[at : at + 1], delimiter, "")  # a quote without its other half is text
+            cells = _cells(lines[at : at + 1], delimiter, "")  # a quote without a closing quote is text
             for more in range(2, min(QUOTED_LINES_MAX, len(lines) - at) + 1):
                 if quote in lines[at + more - 1] and not _is_open(
                     "\n".join(lines[at : at + more]), delimiter, quote
@@ -145,14 +148,15 @@ def divided(lines: Sequence[str], delimiter: str, quote: str, first: int = 1) ->
 
 
 def lost_quote(rows: Sequence[Line], delimiter: str, quote: str) -> int | None:
-    """Returns the number of the first line with a quote that has no other half."""
+    """Returns the number of the first line with a quote that is never closed, or None."""
     if not quote or len(delimiter) > 1:
         return None
     return next((row.number for row in rows if _is_open(row.text, delimiter, quote)), None)
 
 
 def _is_open(text: str, delimiter: str, quote: str) -> bool:
-    """Whether a quoted cell goes on behind the text. A quote within a cell, as in 5", begins none."""
+    """Returns whether a quoted cell is still open at the end of the text. A quote within a cell, as in 5",
+    opens none."""
     if quote not in text:
         return False
     cells = list(_quoted_cells(delimiter, quote).finditer(text))
@@ -177,7 +181,7 @@ def _cells(lines: Sequence[str], delimiter: str, quote: str) -> list[str]:
         return [quoted or bare for quoted, bare in found]
     options: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
     if quote and f"{delimiter} {quote}" in lines[0]:
-        options["skipinitialspace"] = True  # as DuckDB has it
+        options["skipinitialspace"] = True  # DuckDB does so, too
     try:
         rows = list(csv.reader([line + "\n" for line in lines], delimiter=delimiter, **options))
     except csv.Error:
@@ -186,7 +190,7 @@ def _cells(lines: Sequence[str], delimiter: str, quote: str) -> list[str]:
 
 
 def detected(lines: Sequence[str], delimiter: str | None = None, quote: str | None = None) -> Dialect:
-    """Returns what divides these lines. What is given is kept."""
+    """Returns the dialect of these lines. A given delimiter or quote is kept."""
     sep = _SEP.fullmatch(lines[0].strip()) if lines else None
     body = list(lines[1:] if sep else lines)
     comment = _comment(body)
@@ -219,18 +223,19 @@ def _candidates(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _are_times_alone(lines: Sequence[str]) -> bool:
-    """Whether nearly each line is one time, of which a space divides the date and the time of day."""
+    """Returns whether nearly each line is one time in which a space stands between the date and the time of
+    day."""
     times = sum(shape(line) == "time" and not _MAY_DIVIDE.search(line) for line in lines)
     return times >= max(1, 0.9 * (len(lines) - 1))
 
 
 def _divides_evenly(lines: Sequence[str], mark: str) -> bool:
-    """Whether each line has the mark, and as often as the others: spaces then stand within the cells."""
+    """Returns whether all lines have the mark, and equally often. The spaces then stand within the cells."""
     return len({line.count(mark) for line in lines}) == 1 and bool(lines) and mark in lines[0]
 
 
 def _scored_lines(lines: Sequence[str]) -> list[str]:
-    """The last of the lines: what comes before a table does not count as often."""
+    """Returns the last lines, because lines above a table must not count as much."""
     some = [line for line in lines if line.strip()]
     return some[max(0, min(len(some) // 4, 100)) :][:LINES_SCORED] if len(some) > 20 else list(some)
 
@@ -242,7 +247,7 @@ def _score(lines: Sequence[str], delimiter: str, quote: str) -> float:
     widths = Counter(len(row) for row in rows)
     width, _ = max(widths.items(), key=lambda each: (each[1] * min(each[0], 3), each[0]))
     even = [row for row in rows if len(row) == width]
-    # Rows at the end may lack their last cells; a preamble is shorter than the table.
+    # The last rows may lack their last cells. The text above a table is shorter than the table.
     regular = len(even) / len(rows)
     if width == 1:
         regular *= 0.3
@@ -268,11 +273,12 @@ def _quoted_by_apostrophes(lines: Sequence[str], delimiter: str) -> bool:
 
 
 def _comment(lines: Sequence[str]) -> str:
-    """What several lines at the beginning, or single ones in between, begin with and no row of data does."""
+    """Returns the mark with which several first lines begin, or single lines further below, and no row of
+    data."""
     some = [line.strip() for line in lines if line.strip()]
     for mark in COMMENTS:
         marked = [line.startswith(mark) and not _NO_COMMENT.match(line) for line in some]
-        # Where each line begins so, it is a part of the data, or of the only names that there are.
+        # If each line begins with the mark, the mark is a part of the data, or of the only line of names.
         if any(marked) and not all(marked) and marked.count(True) <= len(some) / 2:
             if mark in "*'!%" and not (marked[0] and marked.count(True) > 1):
                 continue

@@ -1,4 +1,5 @@
-"""Which encoding a text has: decided by a mark, zero bytes of UTF-16, valid UTF-8, or likely letters."""
+"""Finds the encoding of a text: by a byte order mark, the zero bytes of UTF-16, valid UTF-8, or likely
+letters."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _LANGUAGES = {
     **dict.fromkeys(("cp1255", "iso8859_8"), ("Hebrew",)),
     **dict.fromkeys(("cp1256", "iso8859_6"), ("Arabic",)),
 }
-"""The encodings of one byte for each character, with the languages that are written in them. Where two read
+"""The encodings with one byte for each character, each with the languages that use it. If two encodings read
 the same text, the first one counts."""
 
 _LIKELY = {"cp1252": 2.0, "cp1250": 1.0}
@@ -38,7 +39,7 @@ _UNLIKELY = frozenset(("mac_latin2", "cp775", "iso8859_13", "cp857", "mac_turkis
 _OF_SEVERAL_BYTES = ("gb18030", "cp932", "big5", "cp949", "euc_jp")
 CANDIDATES_MAX = 9
 WAYS_MAX, WIDE_MAX = 3, 3
-MARGIN = 3.5  # how much better a reading has to fit than the next one not to be asked about
+MARGIN = 3.5  # if the best reading is better than the next one by less than this, a person is asked
 SAMPLE_BYTES = 16_000
 _LOST_SHARE = 0.1
 _ODD_COST = 4.0
@@ -49,9 +50,9 @@ _ODD_CHARACTERS = re.compile("[\x01-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
 
 
 def candidates(begin: bytes, pieces: Sequence[bytes] = ()) -> tuple[str, ...]:
-    """Returns codecs that may read the text, the likeliest first: `utf-8`, `utf-16-le`, `cp1252`.
+    """Returns the codecs that may read the text, the likeliest first: `utf-8`, `utf-16-le`, `cp1252`.
 
-    There is one if the bytes decide it. With more, only a person can see which text makes sense.
+    There is only one if the bytes decide. Otherwise only a person can see which text makes sense.
     """
     for mark, encoding in _MARKS:
         if begin.startswith(mark):
@@ -79,7 +80,7 @@ def _by_letters(sample: bytes) -> tuple[str, ...]:
     usual = encoding in _LIKELY or not letters or has_known(best)
     if score > 0 and usual:
         return (encoding, *near)[:CANDIDATES_MAX]
-    # Nothing speaks for one of them: so the best of each way to write may be meant, or wide characters.
+    # Nothing speaks for one encoding. So it may be the best one of each script, or one with wide characters.
     ways: dict[tuple[str, ...], str] = {}
     for _, each in others:
         ways.setdefault(_LANGUAGES[each], each)
@@ -90,7 +91,7 @@ def _by_letters(sample: bytes) -> tuple[str, ...]:
 
 
 def _fits(sample: bytes) -> dict[tuple[str, ...], tuple[float, str]]:
-    """Returns how well each text fits that its bytes may be, and in which encoding."""
+    """Returns, for each text that the bytes may stand for, how well it fits, and its encoding."""
     places = tokens_of(sample)
     fits: dict[tuple[str, ...], tuple[float, str]] = {}
     for encoding, languages in _LANGUAGES.items():
@@ -105,7 +106,8 @@ def _fits(sample: bytes) -> dict[tuple[str, ...], tuple[float, str]]:
 
 
 def _wide(sample: bytes) -> tuple[str, ...]:
-    """Returns the encodings in which it may be Chinese, Japanese or Korean, one for each text."""
+    """Returns the encodings in which the text may be Chinese, Japanese or Korean: one encoding for each
+    different text."""
     likely = [match.encoding for match in from_bytes(sample) if match.encoding in _OF_SEVERAL_BYTES]
     found = dict.fromkeys([*likely, *(each for each in _OF_SEVERAL_BYTES if _is_wide(sample, each))])
     texts: dict[str, str] = {}
@@ -117,7 +119,7 @@ def _wide(sample: bytes) -> tuple[str, ...]:
 
 
 def decoded(data: bytes, encoding: str) -> str:
-    """Returns the text without marks of its encoding, wherever they are, NUL characters and form feeds.
+    """Returns the text without byte order marks, NUL characters and form feeds.
 
     Bytes that the encoding does not have become the replacement character.
     """
@@ -125,13 +127,14 @@ def decoded(data: bytes, encoding: str) -> str:
 
 
 def is_text(text: str) -> bool:
-    """Returns whether there is text, rather than the bytes of a picture or a program read as if it were."""
+    """Returns whether the text is one. It is none if it comes from the bytes of a picture or a program."""
     odd = len(_ODD_CHARACTERS.findall(text))
     return bool(text.strip()) and odd <= max(2, len(text) * _ODD_SHARE_MAX)
 
 
 def _without_mark(begin: bytes) -> str | None:
-    """UTF-16 of mostly Latin text has a zero in every other byte."""
+    """Returns the encoding of a text without a byte order mark, or None. UTF-16 of mostly Latin text has a
+    zero in every other byte."""
     if len(begin) < 4:
         return None
     half = len(begin) // 2
@@ -142,7 +145,7 @@ def _without_mark(begin: bytes) -> str | None:
 
 
 def _is_utf8(part: bytes) -> bool:
-    """Whether it is UTF-8, apart from a character that is cut at one of its ends."""
+    """Returns whether the bytes are UTF-8, except for a character that is cut at one of their ends."""
     begin = next((at for at in range(min(4, len(part))) if part[at] & 0xC0 != 0x80), 0)
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
@@ -153,7 +156,8 @@ def _is_utf8(part: bytes) -> bool:
 
 
 def _is_nearly_utf8(others: bytes) -> bool:
-    """Whether all but a few characters are UTF-8: some bytes were damaged, or come from another program."""
+    """Returns whether all but a few characters are UTF-8. The few may be damaged, or come from another
+    program."""
     text = others.decode(errors="replace")
     foreign = sum(not character.isascii() for character in text)
     lost = text.count("\ufffd")
@@ -168,13 +172,13 @@ def _decoded_or_none(data: bytes, encoding: str) -> str | None:
 
 
 def _is_wide(data: bytes, encoding: str) -> bool:
-    """Whether it is Chinese, Japanese or Korean in this encoding."""
+    """Returns whether the bytes are Chinese, Japanese or Korean in this encoding."""
     text = _decoded_or_none(data, encoding)
     foreign = [letter for letter in text or "" if not letter.isascii()]
     return bool(foreign) and all(_WIDE_LETTERS.fullmatch(letter) for letter in foreign)
 
 
 def _are_other_words(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether texts of the same bytes differ in a letter, and not only in signs such as © and ®."""
+    """Returns whether two texts of the same bytes differ in a letter. Signs such as © and ® do not count."""
     pairs = (pair for texts in zip(one, other, strict=True) for pair in zip(*texts, strict=True))
     return any(here != there and (here.isalpha() or there.isalpha()) for here, there in pairs)

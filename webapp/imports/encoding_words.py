@@ -1,4 +1,4 @@
-"""How people call the encodings that a text may have. The import dialog gets these words from the server."""
+"""Gives encodings names that people understand. The import dialog gets these names from the server."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _FAMILIES = (
 
 
 def encoding_words(codec: str) -> str:
-    """Returns what a person reads for one of Python's codecs, such as `Windows, Baltic (cp1257)`."""
+    """Returns the name of one of Python's codecs for people, such as `Windows, Baltic (cp1257)`."""
     if codec in ENCODINGS:
         return ENCODINGS[codec]
     family = next((words for begin, words in _FAMILIES if codec.startswith(begin)), "Another encoding")
@@ -70,5 +70,6 @@ def encoding_words(codec: str) -> str:
 
 
 def offered(codec: str) -> dict[str, str]:
-    """Returns the encodings that a person can choose, with their words. The file's own is among them."""
+    """Returns the encodings that a person can choose, with their names. The file's own encoding `codec` is
+    among them."""
     return _OFFERED if codec in _OFFERED else {**_OFFERED, codec: encoding_words(codec)}

@@ -1,10 +1,10 @@
-"""Why a file cannot be imported, in words for the person who uploaded it."""
+"""Errors of an import, in words for the person who uploaded the file."""
 
 from __future__ import annotations
 
 
 class ImportFault(Exception):
-    """`what` is wrong, `where` it is (a line, a column, a member), and what to do `next`."""
+    """Says what is wrong (`what`), where (`where`: a line, a column, a member), and what to do (`next`)."""
 
     def __init__(self, what: str, where: str | None = None, next: str = "") -> None:
         super().__init__(what)

@@ -1,4 +1,4 @@
-"""What a person has fixed of a reading: places and their values, as the browser sends them."""
+"""The places of a reading that a person has fixed, with their values, as the browser sends them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def text_of(fixed: Fixed, place: str) -> str | None:
 
 
 def whole_of(fixed: Fixed, place: str) -> int | None:
-    """Returns a whole number above zero, such as that of a line."""
+    """Returns the whole number above zero at this place, such as a line number, or None."""
     value = fixed.get(place)
     return value if isinstance(value, int) and value > 0 else None
 
 
 def wholes_of(fixed: Fixed, place: str) -> tuple[int, ...] | None:
-    """Returns whole numbers above zero in their order."""
+    """Returns the whole numbers above zero at this place, in their order, or None."""
     value = fixed.get(place)
     if not isinstance(value, list):
         return None

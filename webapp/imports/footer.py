@@ -1,4 +1,4 @@
-"""What stands behind the rows: sums and averages of the columns are no rows."""
+"""Recognises lines after the last row that are no rows, such as sums and averages of the columns."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ _COUNT_OF_ROWS = re.compile(
 
 
 def is_remark(text: str, delimiter: str) -> bool:
-    """Returns whether a line is a text: it has no digit, or its first word has none where spaces divide."""
+    """Returns whether a line is text. That is so if it has no digit. If spaces divide the cells, it is enough
+    that its first word has no digit."""
     some = text.split()[:1] if delimiter in ("whitespace", "places") else [text]
     return not any(map(str.isdigit, "".join(some)))
 
 
 def is_summary(text: str) -> bool:
-    """Returns whether a line begins as one with the sum or the average of the columns does: `Summe;435,0`;
-    or counts the rows, as `(4 rows affected)`."""
+    """Returns whether a line begins like one with the sum or the average of the columns (`Summe;435,0`), or
+    counts the rows (`(4 rows affected)`)."""
     return _SUMMARY.match(text[:80]) is not None or _COUNT_OF_ROWS.fullmatch(text.strip()) is not None

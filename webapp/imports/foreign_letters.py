@@ -1,7 +1,7 @@
-"""How well the letters beyond ASCII fit where they stand, in a language's words and as signs.
+"""Scores how well letters beyond ASCII fit into the words of a language.
 
-Nearly every byte is a letter in one encoding and another letter in another one: `tête` is `tęte` in that of
-Central Europe. What tells them apart is which letters stand beside them.
+Nearly every byte is one letter in one encoding and another letter in another encoding. `tête`, for example,
+becomes `tęte` in the encoding of Central Europe. The neighbours of a letter show which encoding is right.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ _SHORTENED = re.compile(
 @dataclass(frozen=True)
 class _Language:
     words: frozenset[str]
-    letters: frozenset[str]  # of all its words
-    pairs: frozenset[str]  # of neighbours, one of which is beyond ASCII; a space is the word's end
+    letters: frozenset[str]  # the letters of all words of the language
+    # Pairs of neighbouring letters, at least one of them beyond ASCII; a space stands for the end of a word.
+    pairs: frozenset[str]
 
 
 @cache
@@ -56,7 +57,8 @@ def _language(words: Iterable[str]) -> _Language:
 
 
 def tokens_of(data: bytes) -> list[tuple[int, int]]:
-    """Returns the places of the first different runs of characters beyond ASCII with what touches them."""
+    """Returns the places of runs of characters beyond ASCII, each with the characters that touch it. Only the
+    first runs count, and each different run once."""
     found: dict[bytes, tuple[int, int]] = {}
     for match in TOKEN.finditer(data):
         found.setdefault(match[0], match.span())
@@ -66,8 +68,8 @@ def tokens_of(data: bytes) -> list[tuple[int, int]]:
 
 
 def fit(texts: Sequence[str], languages: Sequence[str]) -> float:
-    """Returns how well texts make sense, each a run of characters of one byte each, in one of the languages
-    for the most part. Above zero, more speaks for them than against."""
+    """Returns how well texts make sense in one of the languages, for the most part. Each text is a run of
+    characters, with one byte for each. Above zero, more speaks for the texts than against them."""
     marks = frozenset("".join(texts)) & _QUOTES.keys()
     signs = sum(_of_signs(text, marks) for text in texts)
     words = _foreign_words(texts)
@@ -75,7 +77,8 @@ def fit(texts: Sequence[str], languages: Sequence[str]) -> float:
         return signs
     by_language = [[_of_word(word, _languages()[each]) for word in words] for each in languages]
     best = [max(scores) for scores in zip(*by_language, strict=True)]
-    # One language is likelier than a word of each: a word of another one costs a little.
+    # Words of one language are likelier than words of several. So each word of another language costs a
+    # little.
     mixed = max(
         sum(max(own, other - 1) for own, other in zip(scores, best, strict=True)) for scores in by_language
     )
@@ -83,7 +86,7 @@ def fit(texts: Sequence[str], languages: Sequence[str]) -> float:
 
 
 def has_known(texts: Sequence[str]) -> bool:
-    """Returns whether one of the words is known in any language."""
+    """Returns whether a language has one of the words."""
     words = [word.lower() for word in _foreign_words(texts)]
     return any(_is_known(word, language) for word in words for language in _languages().values())
 
@@ -111,8 +114,8 @@ def _of_word(word: str, language: _Language) -> float:
     if _is_known(low, language):
         score += _KNOWN
     if word != low and not word.isupper() and not word[1:].islower():
-        score += _ODD  # a large letter within a small word
-    # A plain letter that a language does not have, such as a q in Polish, speaks a little against it.
+        score += _ODD  # a capital letter within a word of small letters
+    # A plain letter that the language does not use, such as a q in Polish, costs a little.
     score += _UNUSUAL * sum(letter not in language.letters for letter in low if letter.isascii())
     if len(low) == 1:
         return score + (_SEEN if low in language.words else _ALONE)
@@ -131,7 +134,7 @@ def _of_signs(text: str, marks: frozenset[str]) -> float:
             continue
         before, behind = text[:at], text[at + 1 :]
         if sign.isalpha() and sign not in _SIGNS:
-            # A letter that touches a digit: £5 and 25°C in a wrong encoding.
+            # A letter that touches a digit: in a wrong encoding, £5 and 25°C look so.
             touches = before[-1:].isdigit() or behind[:1].isdigit()
             score += _ODD if touches else 0.0
         elif sign not in _SIGNS:
@@ -155,9 +158,9 @@ def _of_sign(sign: str, before: str, behind: str) -> float:
     if left and right:
         return _USUAL_SIGN if sign == "’" and _SHORTENED.search(before + sign + behind) else _ODD
     if {before[-1:], behind[:1]} & (_SIGNS - _CLOSING - _OPENING):
-        return _ODD  # one sign beside another
+        return _ODD  # two signs beside each other
     if (left and sign in _CLOSING) or (right and sign in _OPENING):
         return _SIGN
     if not (before[-1:] + behind[:1]).isascii():
-        return _ODD  # one foreign sign beside another
+        return _ODD  # two foreign signs beside each other
     return _UNUSUAL if left or right else _SIGN

@@ -1,7 +1,8 @@
-"""Words with letters beyond ASCII, as headers and remarks of recordings have them, by their languages.
+"""Words with letters beyond ASCII, by language, as they occur in headers and remarks of recordings.
 
-They say which letters stand beside which. So a word that is not among them is judged as well: Überlauf begins
-as Überdruck does. Add words of a language where its texts are asked about too often.
+The words show which letters stand beside each other. So a word that is not in this list can be scored, too:
+Überlauf begins like Überdruck. If Fogline asks too often about the texts of a language, add words of that
+language.
 """
 
 from __future__ import annotations

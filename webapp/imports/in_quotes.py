@@ -1,4 +1,4 @@
-"""Numbers that a JSON document has in quotes: "1.5"."""
+"""Reads numbers that stand in quotes in a JSON document: "1.5"."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class InQuotes:
 
 
 def in_quotes_of(name: str, values: Sequence[Any]) -> InQuotes | None:
-    """Returns how texts are numbers, if all of a column are, apart from those without a value. None if they
-    are ids, or if a mark in them can be read in two ways."""
+    """Returns how the texts of a column are read as numbers. All texts must be numbers, except for those that
+    mean "no value". Returns None if the numbers are ids, or if a mark in them has two meanings."""
     given = [value for value in values if value is not None]
     if not all(isinstance(value, str) for value in given):
         return None

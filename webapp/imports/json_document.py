@@ -1,7 +1,8 @@
-"""A JSON document whose records stand in one array, item by item: `[{...}, ...]` or `{"data": [{...}, ...]}`.
+"""Reads a JSON document whose records are in one array, item by item: `[{...}, ...]` or `{"data": [{...},
+...]}`.
 
-A path such as `result.data` says where the array is; "" is the document itself. A path that ends with `*` is
-of an object with an array for each column: `{"time": [...], "v": [...]}`.
+A path such as `result.data` says where the array is. The path "" means the document itself. A path that ends
+with `*` means an object with one array for each column: `{"time": [...], "v": [...]}`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from webapp.imports.faults import ImportFault
 
 ITEM_CHARACTERS_MAX = 4 << 20
 COLUMNS_BYTES_MAX = 16 << 20
-"""A document of columns is read as a whole."""
+"""The largest document with one array for each column, because such a document is read as a whole."""
 
 SHORT_CHARACTERS = 512 << 10
 _ITEMS_KEPT = 1_024
 _DEPTH_MAX = 4
-_LEFT_OVER = 2_000  # characters of what is no JSON, which become one dead letter
+_LEFT_OVER = 2_000  # so many characters of text that is no JSON become one dead letter
 _READ_AT_ONCE = 1 << 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
@@ -30,9 +31,9 @@ _DECODER = json.JSONDecoder()
 
 
 def arrays_of(text: str) -> list[str]:
-    """Returns where the arrays of records of a document are, by its beginning: the longest first.
+    """Returns the paths of the arrays of records, by the beginning of a document, the longest array first.
 
-    Returns [] if there is a record in each line, or if it is no such document.
+    Returns [] if each line is a record, or if the text is no such document.
     """
     begin = text.lstrip()
     if not begin.startswith(("[", "{")) or _are_lines(begin):
@@ -46,9 +47,9 @@ def arrays_of(text: str) -> list[str]:
 
 
 def shortened(text: str) -> str:
-    """Returns the document with the first items of each array alone, at most SHORT_CHARACTERS of them.
+    """Returns the document with only the first items of each array, together at most SHORT_CHARACTERS long.
 
-    Raises ValueError or RecursionError if it is no JSON.
+    Raises ValueError or RecursionError if the text is no JSON.
     """
     document = first_of_keys(text)
     items, short = _ITEMS_KEPT, json.dumps(_cut(document, _ITEMS_KEPT), ensure_ascii=False)
@@ -65,7 +66,7 @@ def _cut(value: Any, items: int) -> Any:
 
 
 def depth_of(text: str) -> int:
-    """Returns how deep lists and objects lie within one another, brackets within texts among them."""
+    """Returns how deeply lists and objects are nested. Brackets within texts count as well."""
     depth = deepest = 0
     for bracket in re.findall(r"[\[\]{}]", text):
         depth += 1 if bracket in "[{" else -1
@@ -85,9 +86,9 @@ def _are_lines(text: str) -> bool:
 
 
 def _look(text: str, at: int, path: tuple[str, ...], found: list[tuple[int, str]]) -> int | None:
-    """Adds (characters, path) of each array of records in the value at this place.
+    """Adds (characters, path) for each array of records in the value at this place.
 
-    Returns the value's end, or None if the text ends before.
+    Returns where the value ends, or None if the text ends earlier.
     """
     end = _end_of(text, at)
     extent = (len(text) if end is None else end) - at
@@ -110,7 +111,7 @@ def _look(text: str, at: int, path: tuple[str, ...], found: list[tuple[int, str]
 
 
 def _key(text: str, at: int) -> tuple[str, int] | None:
-    """Returns (the key of an object at this place, where its value begins)."""
+    """Returns (the key of an object at this place, where its value begins), or None."""
     at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
     if text[at : at + 1] != '"':
         return None
@@ -130,9 +131,10 @@ def _end_of(text: str, at: int) -> int | None:
 
 
 def json_lines(blocks: Iterable[bytes], records: str) -> Iterator[bytes]:
-    """Yields the records of a document in UTF-8, a JSON object in each line.
+    """Yields the records of a document in UTF-8, one JSON object in each line.
 
-    What is no JSON, or is cut off, is the last line, and it is none. Raises ImportFault if there is no array.
+    If the document is damaged or cut off, the last line is the text that is no JSON. Raises ImportFault if
+    there is no array.
     """
     path = records.split(".") if records else []
     if path[-1:] == ["*"]:
@@ -152,7 +154,7 @@ def json_lines(blocks: Iterable[bytes], records: str) -> Iterator[bytes]:
 
 
 class _Document:
-    """The text of a document, of which a part is known at a time."""
+    """The text of a document. Only a part of it is in memory at a time."""
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
         self._blocks = _parts(blocks)
@@ -160,7 +162,7 @@ class _Document:
         self.text, self.at, self.ended = "", 0, False
 
     def more(self) -> bool:
-        """Reads on. Returns whether there was more."""
+        """Reads the next part. Returns False at the end."""
         block = next(self._blocks, None)
         self.ended = block is None
         self.text = self.text[self.at :] + self._decoder.decode(block or b"", final=self.ended)
@@ -168,14 +170,14 @@ class _Document:
         return not self.ended
 
     def passed(self, pattern: re.Pattern[str]) -> str:
-        """Passes over what matches, and returns the character behind it, or "" at the end."""
+        """Skips the text that matches, and returns the next character, or "" at the end."""
         while True:
             self.at = pattern.match(self.text, self.at).end()  # type: ignore[union-attr]
             if self.at < len(self.text) or not self.more():
                 return self.text[self.at : self.at + 1]
 
     def value(self) -> tuple[Any, str] | None:
-        """Returns (the value here, its text), or None if it is no JSON or too long."""
+        """Returns (the value at the present place, its text), or None if it is no JSON or too long."""
         while True:
             try:
                 value, end = _DECODER.raw_decode(self.text, self.at)
@@ -186,12 +188,13 @@ class _Document:
                     return None
                 continue
             if end == len(self.text) and not isinstance(value, dict | list) and self.more():
-                continue  # a number may go on
+                continue  # a number may continue
             text, self.at = self.text[self.at : end], end
             return value, text
 
     def enter(self, path: list[str], records: str) -> list[str] | None:
-        """Goes to the array's first item. Returns the names that stand in the document, if some do."""
+        """Goes to the array's first item. Returns the column names if the document lists them apart from the
+        rows."""
         names = None
         for key in path:
             if self.passed(_SPACE) != "{":
@@ -241,8 +244,8 @@ class _Document:
 
 
 def series_rows(value: Any) -> list[dict[str, Any]] | None:
-    """Returns the rows of a series as Prometheus answers with it: each pair of a time in seconds and a text
-    of a number, beside the labels of the series. None if it is no series."""
+    """Returns the rows of a time series in the form of a Prometheus answer, or None for another value. Each
+    row has a time in seconds, a number as text, and the labels of the series."""
     if not isinstance(value, dict) or not isinstance(value.get("metric"), dict):
         return None
     pairs = value["values"] if "values" in value else [value.get("value")]
@@ -285,8 +288,8 @@ def _named(values: list[Any], names: list[str]) -> dict[str, Any]:
 
 
 def first_of_keys(text: str) -> Any:
-    """Returns the value of a JSON text. Of a key that an object has twice, the first value counts, as it does
-    for DuckDB. Raises ValueError or RecursionError."""
+    """Returns the value of a JSON text. If an object has a key twice, the first value counts, because DuckDB
+    does the same. Raises ValueError or RecursionError."""
     return json.loads(text, object_pairs_hook=_first_of_pairs)
 
 
@@ -298,7 +301,8 @@ def _first_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def twice_in(text: str) -> str | None:
-    """Returns the first key that an object of a JSON text has twice. Raises ValueError or RecursionError."""
+    """Returns the first key that an object of a JSON text has twice, or None. Raises ValueError or
+    RecursionError."""
     found: list[str] = []
 
     def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -311,7 +315,7 @@ def twice_in(text: str) -> str | None:
 
 
 def _without_nan(value: Any) -> Any:
-    """JSON has no NaN and no infinity, though Python writes them."""
+    """Replaces NaN and infinity, which JSON does not have although Python writes them."""
     if isinstance(value, float):
         return value if value - value == 0 else None
     if isinstance(value, dict):

@@ -1,4 +1,5 @@
-"""What stands above a measurement of LabVIEW (`.lvm`): when it began, and the units of its columns."""
+"""Reads the header of a LabVIEW measurement (`.lvm`): the time of its beginning, and the units of its
+columns."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ _FRACTION_DIGITS = 9
 
 @dataclass(frozen=True)
 class Measurement:
-    """`seconds` is the format of the first column, which counts from the beginning, or "". `units` stand at
-    the places of their columns."""
+    """The facts of a header. `seconds` is the format of the first column, which counts from the beginning, or
+    "". `units` has the unit of each column, at the column's place."""
 
     seconds: str = ""
     units: tuple[str, ...] = ()
 
 
 def measurement(rows: Sequence[Line]) -> Measurement | None:
-    """Returns what the headers say, the second of them of its channels, or None if there is no header."""
+    """Returns the facts of the headers, or None if there is no header. The second header describes the
+    channels."""
     ends = [at for at, row in enumerate(rows) if row.cells and row.cells[0].strip() == END_OF_HEADER]
     if not ends:
         return None

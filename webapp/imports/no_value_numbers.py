@@ -1,4 +1,5 @@
-"""Numbers that mean "no value": usual ones far from the rest, and those that only a person can tell."""
+"""Finds numbers that mean "no value": usual ones far from all others, and those about which only a person can
+decide."""
 
 from __future__ import annotations
 
@@ -15,27 +16,29 @@ _USUAL_WORDS = """
 4294967295 1e20 -1e20
 """
 USUAL = frozenset(map(float, _USUAL_WORDS.split()))
-"""Numbers that loggers write when they have none."""
+"""Numbers that loggers write in place of a missing value."""
 
-HUGE = 1e29  # nothing that is measured is as large
-FAR = 3.0  # how many times the range of the other values a usual one lies outside of it
+HUGE = 1e29  # a larger number is never a measurement
+# A usual number counts if its distance from the other values is more than so many times their range.
+FAR = 3.0
 FAR_NINES = 1.0
 SUSPECT_MAX, SUSPECT_TIMES = -99.0, 3
 _OF_SENSORS = (-127.0, -273.15)
-"""What a thermometer says that is not connected, and no temperature."""
+"""Numbers that a thermometer without a connection shows. They are no temperatures."""
 
 _NINES = re.compile(r"[+-]?99+(?:[.,][09]*)?", re.ASCII)
-"""99.00 and 999 of weather stations, which may as well be measured."""
+"""99.00 and 999 of weather stations. They may also be measurements."""
 
 
 def no_value_numbers(
     numbers: Sequence[str], decimal: str, thousands: str
 ) -> tuple[tuple[str, ...], str | None]:
-    """Returns (numbers that mean "no value", one that may mean it).
+    """Returns (the numbers that mean "no value", one number that may mean it).
 
-    The first are usual ones, and either far outside of all others, or the only ones below zero, or all that
-    the column has below zero. The second is made of nines and far outside, or all that the column has; or it
-    is a whole one, -99 or below, that comes again and again while all others are at least zero.
+    The first are usual numbers that are far from all others, or that are all numbers below zero in the
+    column. The second is made of nines and far from all others, or is the only number of the column. It may
+    also be a whole number of at most -99 that comes again and again while all other numbers are at least
+    zero.
     """
     counts = Counter(numbers)
     values = {text: value for text in counts if (value := _number(text, decimal, thousands)) is not None}
@@ -70,7 +73,8 @@ def _number(text: str, decimal: str, thousands: str) -> float | None:
 
 
 def _is_a_count(text: str, counts: Counter[str]) -> bool:
-    """Whether it is a lone 99 among whole numbers: no logger writes it once, and whole, for "no value"."""
+    """Returns whether the text is a single 99 among whole numbers. No logger writes "no value" so, and only
+    once."""
     return (
         text.lstrip("+") == "99"
         and counts[text] == 1
@@ -85,7 +89,7 @@ def _is_outside(value: float, rest: Sequence[float], times: float) -> bool:
 
 
 def _of_nothing_else(counts: Counter[str], found: Sequence[str]) -> str | None:
-    """Returns the number that all cells have, if it is made of nines."""
+    """Returns the number that all cells have, if it is made of nines, or None."""
     left = [text for text in counts if text not in found]
     one = left[0] if len(left) == 1 else ""
     return one if _NINES.fullmatch(one) and counts[one] >= SUSPECT_TIMES else None

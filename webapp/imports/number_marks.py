@@ -1,4 +1,5 @@
-"""What stands before decimals and between thousands. Some texts can be either: 1.008 can be 1008."""
+"""Finds the mark before decimals and the mark between thousands. Some texts have two meanings: 1.008 may be
+1008."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ _GROUPS = re.compile(
     rf"[+-]?\d{{1,3}}(?:([.,' {APOSTROPHES}{WIDE}])\d{{3}})(?:\1\d{{3}})*(?:([.,])\d*)?", re.ASCII
 )
 _GROUPS_OF_TWO = re.compile(r"[+-]?\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d*)?", re.ASCII)
-"""Lakhs and crores of India: 1,00,000."""
+"""Groups of two digits, as in the lakhs and crores of India: 1,00,000."""
 
 
 @dataclass
 class Marks:
-    """What the cells show. `either` are cells that can be read in two ways, by the mark in them."""
+    """The marks of some cells. `either` are cells with two meanings, by the mark in them."""
 
     decimals: dict[str, int] = field(default_factory=lambda: {".": 0, ",": 0})
     thousands: dict[str, int] = field(default_factory=dict)
@@ -26,7 +27,7 @@ class Marks:
 
 
 def shown(cells: Iterable[str]) -> Marks:
-    """Returns what the cells of numbers show about their marks."""
+    """Returns the marks that the cells of numbers show."""
     marks = Marks()
     whole_over_999 = False
     for cell in cells:
@@ -46,7 +47,7 @@ def shown(cells: Iterable[str]) -> Marks:
         elif groups is not None:
             _take_groups(text, groups, marks)
     if whole_over_999:
-        # 1008 stands there without a mark, so there are none between thousands.
+        # A cell has 1008 without a mark, so no mark divides thousands.
         for mark, cells_of_it in marks.either.items():
             marks.decimals[mark] += len(cells_of_it)
             cells_of_it.clear()
@@ -72,23 +73,24 @@ def _take_groups(text: str, groups: re.Match[str], marks: Marks) -> None:
 
 @dataclass(frozen=True)
 class Decision:
-    """The marks of a table. `doubt` is a cell that can be read in two ways, if nothing decides. With `apart`,
-    other columns have both marks before decimals, so an answer is for the columns in doubt alone."""
+    """The marks of a table. `doubt` is a cell with two meanings, if nothing decides between them. With
+    `apart`, other columns have both marks before decimals. An answer then holds only for the columns in
+    doubt."""
 
     decimal: str
     thousands: str
     doubt: str | None = None
     doubted_mark: str = ""
-    columns: tuple[int, ...] = ()  # whose cells are in doubt
+    columns: tuple[int, ...] = ()  # the columns whose cells are in doubt
     apart: bool = False
 
     def decimal_of(self, marks: Marks) -> str:
-        """Returns the decimal mark of a column, which may be another one than the table's."""
+        """Returns the decimal mark of a column, which may differ from the mark of the table."""
         other = "." if self.decimal == "," else ","
         return other if marks.decimals[other] and not marks.decimals[self.decimal] else self.decimal
 
     def thousands_of(self, marks: Marks, decimal: str) -> str:
-        """Returns what stands between the thousands of a column with this decimal mark."""
+        """Returns the mark between thousands in a column with this decimal mark."""
         own = {mark: count for mark, count in marks.thousands.items() if mark != decimal}
         if own:
             return max(own, key=lambda mark: own[mark])
@@ -96,8 +98,8 @@ class Decision:
 
 
 def decide(columns: Sequence[Marks], delimiter: str, times: Collection[int] = ()) -> Decision:
-    """Returns the marks of a table with these columns of numbers. What counts days in one of `times` has a
-    point whatever the others have."""
+    """Returns the marks of a table with these columns of numbers. `times`: columns of times; one that counts
+    days has a decimal point, even if the other columns have commas."""
     points = sum(marks.decimals["."] for marks in columns)
     commas = sum(marks.decimals[","] for marks in columns)
     thousands: dict[str, int] = {}
@@ -111,7 +113,7 @@ def decide(columns: Sequence[Marks], delimiter: str, times: Collection[int] = ()
     elif commas > points:
         decimal = ","
     elif points or delimiter == ",":
-        # Whoever writes a comma between thousands does not divide cells by it.
+        # A file that has a comma between thousands does not divide its cells by commas.
         decimal = "."
     else:
         return _undecided(columns, thousands)
@@ -129,7 +131,7 @@ def decide(columns: Sequence[Marks], delimiter: str, times: Collection[int] = ()
 
 
 def _undecided_apart(columns: Sequence[Marks], decimal: str, other: str) -> Decision:
-    """Returns the marks of a table of which some columns have points before decimals, and others commas."""
+    """Returns the marks of a table in which some columns have decimal points and others decimal commas."""
     places = tuple(
         at for at, marks in enumerate(columns) if marks.either[other] and not any(marks.decimals.values())
     )
@@ -143,7 +145,7 @@ def _undecided(columns: Sequence[Marks], thousands: dict[str, int]) -> Decision:
     for mark in (".", ","):
         places = tuple(at for at, marks in enumerate(columns) if marks.either[mark])
         if places:
-            if separator:  # another mark divides thousands, so this one stands before decimals
+            if separator:  # another mark divides thousands, so this mark stands before decimals
                 return Decision(mark, separator)
             return Decision(mark, "", columns[places[0]].either[mark][0], mark, places)
     return Decision(".", separator)

@@ -1,4 +1,4 @@
-"""Files that hold a table in a form that is not read. Each is refused with what to do."""
+"""Refuses files that hold a table in a form that Fogline does not read, and says what to do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FRAMES = re.compile(
     r'|"columns"\s*:\s*\[\s*\{[^{}]{0,200}"text"|"datapoints"\s*:\s*\[\s*\['
     r'|"series"\s*:\s*\[\s*\{[^\[\]]{0,400}"columns"\s*:\s*\['
 )
-"""Answers of Grafana and InfluxDB, whose values are lists beside the list of their names."""
+"""Answers of Grafana and InfluxDB. Their lists of values stand beside the list of names."""
 
 _ROW_IN_QUOTES = re.compile(r'"((?:[^"]|"")*)"')
 _NAME_AND_VALUE = re.compile(r'(?:^|\s)[A-Za-z_][\w.]{0,40}=(?:"(?:[^"\\]|\\.)*"|\S*)')
@@ -22,7 +22,7 @@ _INSERT = re.compile(r"\s*INSERT\s+INTO\s", re.IGNORECASE)
 
 
 def refuse_answer(text: str) -> None:
-    """Raises ImportFault if a JSON document is an answer of Grafana or InfluxDB to a query."""
+    """Raises ImportFault if a JSON document is the answer of Grafana or InfluxDB to a query."""
     if _FRAMES.search(text[:_BEGIN_CHARACTERS]):
         raise ImportFault(
             "The document is an answer of Grafana or InfluxDB, whose values stand apart from their names.",
@@ -33,7 +33,7 @@ def refuse_answer(text: str) -> None:
 
 
 def refuse_lines(text: str) -> None:
-    """Raises ImportFault if the lines are rows within quotes, statements of SQL, or names with texts."""
+    """Raises ImportFault if the lines are rows within quotes, SQL statements, or names with texts."""
     some = [line.strip() for line in text[: _BEGIN_CHARACTERS * 4].splitlines()[: _LINES + 1] if line.strip()]
     some = some[:-1] if len(some) > _LINES else some
     if len(some) < 2:
@@ -61,7 +61,7 @@ def refuse_lines(text: str) -> None:
 
 
 def _are_rows(lines: list[str], mark: str) -> bool:
-    """Whether the lines have as many cells each, and numbers or times in most of them."""
+    """Returns whether the lines have equally many cells, and mostly numbers or times in them."""
     cells = [line.split(mark) for line in lines]
     typed = sum(any(shape(cell) in ("number", "time", "clock") for cell in row) for row in cells[1:])
     return len(cells[0]) > 1 and typed * 2 > len(cells) - 1 and all(len(row) > 1 for row in cells)

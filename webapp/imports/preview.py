@@ -1,4 +1,4 @@
-"""The beginning of a file as it lies and as a reading has it."""
+"""Shows the beginning of a file: its lines, and the rows that a reading makes of them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _Kind = Literal["preamble", "comment", "header", "units", "row", "footer"]
 
 
 def preview(head: Head, reading: Reading) -> Preview:
-    """Returns the first lines and rows. Raises ImportFault if the reading is none for this file."""
+    """Returns the first lines and rows. Raises ImportFault if the reading does not fit the file."""
     head = head.chosen(reading.member, reading.sheet)
     try:
         lines = _lines(head, reading)
@@ -70,7 +70,7 @@ def preview(head: Head, reading: Reading) -> Preview:
 
 
 def _lines(head: Head, reading: Reading) -> list[tuple[Line, _Kind, Cells]]:
-    """Returns each line, what it is taken for, and its cells by their columns' sources."""
+    """Returns each line, its kind, and its cells by the sources of their columns."""
     if head.kind == "parquet":
         return [
             (
@@ -104,7 +104,7 @@ def _lines(head: Head, reading: Reading) -> list[tuple[Line, _Kind, Cells]]:
 
 
 def prepared(line: Line, reading: Reading) -> Line:
-    """Returns the line with its cells as the import divides them."""
+    """Returns the line with its cells, divided as in the import."""
     cells: Sequence[str] = line.cells
     if reading.delimiter == "places":
         cells = at_places(line.text, reading.cuts)
@@ -117,7 +117,7 @@ def prepared(line: Line, reading: Reading) -> Line:
 
 
 def _with_repeats(found: list[tuple[Line, _Kind, Cells]]) -> list[tuple[Line, _Kind, Cells]]:
-    """Says of names that come again, and of what stands with them, what they are."""
+    """Marks lines that repeat the names, and the lines that belong to them."""
     kinds = {line.text: kind for line, kind, _ in found if kind in ("preamble", "header", "units")}
     names = next((line.text for line, kind, _ in found if kind == "header"), None)
     if names is None:
@@ -165,7 +165,7 @@ def _width(lines: Sequence[tuple[Line, _Kind, Cells]], reading: Reading) -> int 
 
 
 def _is_cut_off(head: Head, reading: Reading, lines: Sequence[Line], width: int) -> bool:
-    """Whether the file ends within the last of these lines, as `convert` sees it."""
+    """Returns whether the file ends within the last of these lines. `convert` decides in the same way."""
     if reading.kind != "text" or not head.whole or reading.last_line is not None:
         return False
     text = decoded(head.begin_bytes, reading.encoding)
@@ -180,7 +180,8 @@ def _is_cut_off(head: Head, reading: Reading, lines: Sequence[Line], width: int)
 
 
 def _rows(table: Sequence[tuple[int, Cells]], reading: Reading, width: int | None) -> list[PreviewRow]:
-    """Returns the rows as they are read. Their order tells which of two equal hours a time is in."""
+    """Returns the rows that the reading makes. In a repeated hour, the order of the rows decides about their
+    times."""
     written = reading.time.format if reading.time is not None else ""
     times = _in_utc(_with_turns([_time_of(cells, reading) for _, cells in table], written, reading), reading)
     moments = {}

@@ -1,8 +1,8 @@
-"""How a file is read: what `detect` proposes, a person changes, and `convert` carries out.
+"""How a file is read: `detect` proposes a Reading, a person changes it, and `convert` carries it out.
 
-A `Reading` is complete: the same file and the same reading make the same table. Lines are counted from 1,
-as an editor shows them. A column is named by its place in the row, from 0, or by its name in JSON lines and
-Parquet.
+A `Reading` is complete: the same file and the same reading always make the same table. Lines are counted from
+1, as in an editor. A column is named by its place in the row, from 0. In JSON lines and Parquet it is named
+by its name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Frozen(BaseModel):
 
 
 class ColumnReading(Frozen):
-    """One column of the table. What is None holds as the whole file's reading says."""
+    """One column of the table. Where a field is None, the value of the whole file's reading holds."""
 
     source: Source
     name: str = Field(min_length=1, max_length=120)
@@ -35,12 +35,12 @@ class ColumnReading(Frozen):
     decimal: Literal[".", ","] | None = None
     thousands: Literal["", ".", ",", " ", "'"] | None = None
     missing: tuple[str, ...] | None = Field(default=None, max_length=MISSING_MAX)
-    # What stands beside its numbers: a unit, or `±` for signs and exponents in another way, as in (5) and 5-.
-    # `=""` is what Excel writes around a text, as in ="001".
+    # The text beside the column's numbers: a unit, or `±` for signs and exponents in another form, as in (5)
+    # and 5-. `=""` means that Excel wrote quotes around a text, as in ="001".
     beside: str = Field(default="", max_length=40)
     format: str | None = Field(
         default=None, max_length=120
-    )  # of a column of times; without it, as the time or ISO 8601
+    )  # the format of a column of times; None means the format of the event time, or else ISO 8601
 
 
 class TimeReading(Frozen):
@@ -57,62 +57,67 @@ class TimeReading(Frozen):
     format: str = Field(max_length=200)
     zone: str = Field(
         default="UTC", max_length=60
-    )  # for times without an offset; a name of the IANA database
-    marks: Literal["begin", "end"] = "begin"  # what of its interval a time stands for
+    )  # the zone of times without an offset; a name of the IANA database
+    marks: Literal["begin", "end"] = "begin"  # which end of its interval a time marks
     newest_first: bool = False
-    jump: Literal["keep", "skip", "cut"] = "keep"  # a gap or a fall back that is longer than `jump_s`
+    # What to do with a gap or a step back that is longer than `jump_s`.
+    jump: Literal["keep", "skip", "cut"] = "keep"
     jump_s: float | None = Field(default=None, gt=0)
 
 
 class Reading(Frozen):
     kind: Literal["text", "json-lines", "parquet", "xlsx"] = "text"
     compression: Compression = ""
-    member: str | None = Field(default=None, max_length=500)  # of a zip archive
+    member: str | None = Field(default=None, max_length=500)  # the file of a zip archive
     sheet: str | None = Field(default=None, max_length=200)
-    # Where a JSON document has its array of records, such as `data`; without it, each line is a record.
+    # The path of the array of records in a JSON document, such as `data`. If it is empty, each line is a
+    # record.
     records: str | None = Field(default=None, max_length=500)
     encoding: str = Field(default="utf-8", max_length=40)
-    # One character; `whitespace`, any number of spaces and tabs; or `places`: cells stand between `cuts`.
+    # One character, or `whitespace` for any number of spaces and tabs, or `places` for cells between `cuts`.
     delimiter: str = Field(default=",", pattern=r"^(whitespace|places|[^\r\n\x00])$")
     quote: Literal['"', "'", ""] = '"'
-    # Places in a line, in characters from 0, where the cells behind the first begin. Where runs of spaces
-    # divide the cells, they tell which cell of a short row is missing.
+    # The places in a line, in characters from 0, where the cells after the first one begin. If runs of spaces
+    # divide the cells, the places show which cell of a short row is missing.
     cuts: tuple[Annotated[int, Field(gt=0, le=LINE_MAX)], ...] = Field(default=(), max_length=COLUMNS_MAX)
-    # A backslash if a quote within quotes is written as \" rather than doubled, and a delimiter as \,
+    # A backslash if the file writes a quote within quotes as \" and a delimiter within a cell as \,
     escape: Literal["", "\\"] = ""
-    # What each comma of a row stands for, if commas do both: `;` divides cells, `.` stands before decimals.
+    # The meaning of each comma of a row, if commas have two meanings: `;` divides cells, `.` stands before
+    # decimals.
     commas: str = Field(default="", max_length=40, pattern=r"^[;.]*$")
-    comment: str = Field(default="", max_length=4)  # what a line begins with that is passed over
+    comment: str = Field(default="", max_length=4)  # lines that begin with this text are skipped
     header_line: int | None = None
     units_line: int | None = None
-    first_line: int = 1  # of the first row
-    last_line: int | None = Field(default=None, ge=1)  # behind which nothing is read
+    first_line: int = 1  # the line of the first row
+    last_line: int | None = Field(default=None, ge=1)  # no line after this one is read
     decimal: Literal[".", ","] = "."
     thousands: Literal["", ".", ",", " ", "'"] = ""
     missing: tuple[str, ...] = Field(
         default=("",), max_length=MISSING_MAX
-    )  # compared without surrounding spaces
+    )  # they are compared without surrounding spaces
     columns: tuple[ColumnReading, ...] = Field(default=(), max_length=COLUMNS_MAX)
     time: TimeReading | None = None
 
     @property
     def divider(self) -> str:
-        """The character between the cells once a line is prepared: runs of spaces and places become tabs."""
+        """Returns the character between the cells of a prepared line. Preparing turns runs of spaces, and
+        places, into tabs."""
         return "\t" if self.delimiter in ("whitespace", "places") else self.delimiter
 
 
 class Choice(Frozen):
-    """One answer. `changes` maps places in the reading, such as `columns.2.thousands`, to their values."""
+    """One answer to a question. `changes` maps places in the reading, such as `columns.2.thousands`, to their
+    new values."""
 
     title: str
-    example: str = ""  # what a cell of the file becomes
+    example: str = ""  # the result of this choice for a cell of the file
     changes: dict[str, JsonValue]
 
 
 class Question(Frozen):
-    """What can be read in two ways. Nobody but a person can say which is right."""
+    """A question about a part of the file that can be read in two ways. Only a person can answer it."""
 
-    id: str  # stable for the same file, such as `thousands` or `type.power`
+    id: str  # the same each time for the same file, such as `thousands` or `type.power`
     text: str
     line: int | None = None
     column: str | None = None
@@ -122,69 +127,76 @@ class Question(Frozen):
 def asked_if_several(
     id: str, text: str, choices: Sequence[Choice], line: int | None = None
 ) -> list[Question]:
-    """Returns the question, or none if there are fewer than two choices: then nothing is to be decided."""
+    """Returns the question in a list. Returns [] if there are fewer than two choices, because then nobody has
+    to decide."""
     return [Question(id=id, text=text, line=line, choices=tuple(choices))] if len(choices) > 1 else []
 
 
 class Detection(Frozen):
-    """`notes` are the guesses in words, one sentence each. With questions, nothing is imported."""
+    """How a file can be read. `notes` are the guesses in words, one sentence each. While there are questions,
+    nothing is imported."""
 
     reading: Reading
     notes: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     members: tuple[str, ...] = ()  # the tables of a zip archive
-    sheets: tuple[str, ...] = ()  # of a workbook
-    arrays: tuple[str, ...] = ()  # of records, in a JSON document: what `Reading.records` can be
+    sheets: tuple[str, ...] = ()  # the sheets of a workbook
+    # The paths of the arrays of records in a JSON document, which `Reading.records` may have.
+    arrays: tuple[str, ...] = ()
 
     def asking(self, id: str, text: str, choices: Sequence[Choice], line: int | None = None) -> Detection:
-        """Returns it with this question before the others, unless there are fewer than two choices."""
+        """Returns the detection with this question before the others. Returns it unchanged if there are fewer
+        than two choices."""
         asked = asked_if_several(id, text, choices, line)
         return self.model_copy(update={"questions": (*asked, *self.questions)})
 
 
 class ColumnReport(Frozen):
     name: str
-    read: int  # cells that have a value
-    missing: int  # cells that hold a text for "no value"
-    unreadable: int  # cells that are null because they could not be read
-    first_unreadable: tuple[int, str] | None = None  # its line or row, and its text
+    read: int  # the number of cells with a value
+    missing: int  # the number of cells with a text that means "no value"
+    unreadable: int  # the number of cells that could not be read, and are null
+    # The line or row of the first unreadable cell, and its text.
+    first_unreadable: tuple[int, str] | None = None
 
 
 class Jump(Frozen):
     line: int
-    before: str  # ISO 8601
+    before: str  # the time before the jump, ISO 8601
     after: str
-    seconds: float  # negative: back
+    seconds: float  # the length of the jump; negative for a step back in time
 
 
 class Report(Frozen):
-    """What became of the file. It stays with it."""
+    """The result of an import. It is stored with the file."""
 
     rows: int
-    dead: int  # rows whose time could not be read: they become dead letters
+    dead: int  # the number of rows whose time could not be read, which become dead letters
     first_dead: tuple[int, str] | None = None
     columns: tuple[ColumnReport, ...]
-    begins: str | None = None  # ISO 8601, UTC
+    begins: str | None = None  # the time of the first row, ISO 8601, UTC
     ends: str | None = None
     usual_interval_s: float | None = None
     largest_jump: Jump | None = None
-    skipped: int = 0  # rows that were left out, since their time jumped
-    footer: int = 0  # lines behind the last row that are no rows
-    with_decimals: tuple[str, ...] = ()  # columns of whole numbers that turned out to have decimals
-    questions: tuple[Question, ...] = ()  # what only the whole file shows, such as a type that changes
+    skipped: int = 0  # the number of rows that were left out, because their time jumped
+    footer: int = 0  # the number of lines after the last row that are no rows
+    with_decimals: tuple[str, ...] = ()  # the columns of whole numbers that turned out to have decimals
+    # Questions that only the whole file shows, such as one about a type that changes.
+    questions: tuple[Question, ...] = ()
 
 
 class PreviewLine(Frozen):
-    """A line as it lies in the file; for a file that has no lines, such as `.xlsx`, a row of its table."""
+    """A line of the file. For a file without lines, such as `.xlsx`, it is a row of its table."""
 
-    number: int  # from 1
-    kind: Literal["preamble", "comment", "header", "units", "row", "footer"]  # what it is taken for
+    number: int  # the line number, from 1
+    # How the reading treats the line.
+    kind: Literal["preamble", "comment", "header", "units", "row", "footer"]
     text: str
-    cells: tuple[str, ...] = ()  # its text divided as the reading says
+    cells: tuple[str, ...] = ()  # the line's cells, divided as the reading says
 
 
 class PreviewColumn(Frozen):
-    """A column as it is read. `unreadable` and `missing` count cells of the rows shown."""
+    """A column as the reading makes it. `unreadable` and `missing` count cells of the rows that are shown."""
 
     source: Source
     name: str
@@ -198,23 +210,24 @@ class PreviewColumn(Frozen):
 class PreviewCell(Frozen):
     """A cell that could not be read, and why."""
 
-    column: int  # its place in `Preview.columns`, from 0
+    column: int  # the place of the column in `Preview.columns`, from 0
     text: str
     why: str
 
 
 class PreviewRow(Frozen):
-    """A row as it is read: a value for each column, null where there is none or it could not be read."""
+    """A row as the reading makes it. It has a value for each column, which is null if there is none or if it
+    could not be read."""
 
     line: int
     values: tuple[JsonValue, ...]
     time: str | None = None  # ISO 8601, UTC
     unreadable: tuple[PreviewCell, ...] = ()
-    reject: str | None = None  # why it becomes a dead letter
+    reject: str | None = None  # why the row becomes a dead letter
 
 
 class Preview(Frozen):
-    """The beginning of a file, as it lies and as it is read."""
+    """The beginning of a file: its lines, and the rows that the reading makes of them."""
 
     lines: tuple[PreviewLine, ...]
     columns: tuple[PreviewColumn, ...]

@@ -1,4 +1,5 @@
-"""Lines that come again: a logger that is started again writes what stands above its table once more."""
+"""Finds lines that come again. If a logger is started again, it writes the lines above its table once
+more."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ from collections.abc import Collection, Sequence
 from typing import AnyStr
 
 ABOVE_MAX = 100
-"""So many lines right above the names may come again with them."""
+"""At most so many lines right above the names may come again together with the names."""
 
 
 def repeats(lines: Sequence[AnyStr], names: AnyStr, around: Collection[AnyStr]) -> set[int]:
-    """Returns the places of lines that are the names again, or that stand with them as they did before.
+    """Returns the places of lines that repeat the names, and of lines that stand beside them as they did the
+    first time.
 
-    `around` are the lines above and below the names. Lines have no ends.
+    `around` are the lines above and below the names. Lines have no line ends.
     """
     found: set[int] = set()
     for at, line in enumerate(lines):

@@ -1,4 +1,5 @@
-"""What is kept of a file's bytes: enough to say how it is read, and to show that again without the file."""
+"""Keeps a bounded part of a file, which is enough to detect how to read the file, and to show a preview
+without it."""
 
 from __future__ import annotations
 
@@ -15,25 +16,26 @@ from webapp.imports.json_document import COLUMNS_BYTES_MAX, arrays_of, shortened
 from webapp.imports.unpack import BEGINNING_BYTES, BROKEN, Compression, compression_of, unpack
 
 BEGIN_BYTES = 96 << 10
-BEGIN_BYTES_MAX = 512 << 10  # for a file whose first lines are long
+BEGIN_BYTES_MAX = 512 << 10  # so many bytes are kept of a file whose first lines are long
 LINES_WANTED = 12
 PIECES = 16
 PIECE_BYTES = 4 << 10
 END_BYTES = 8 << 10
-UNPACKED_BYTES_MAX = 32 << 20  # of a packed file: what lies behind is not looked at
-CHOICES_MAX = 20  # tables of an archive, or sheets of a workbook, that a person can choose from
-OTHER_BYTES_MAX = 4 << 20  # that are unpacked of each table that is not the one that was chosen at first
+UNPACKED_BYTES_MAX = 32 << 20  # so many bytes of a packed file are unpacked for a look
+CHOICES_MAX = 20  # a person can choose from at most so many tables of an archive, or sheets of a workbook
+OTHER_BYTES_MAX = 4 << 20  # so many bytes of each table that is not the first choice
 _ZIP, _PARQUET = b"PK\x03\x04", b"PAR1"
 _TABLES = (".csv", ".txt", ".tsv", ".dat", ".log", ".asc", ".json", ".jsonl", ".ndjson", ".prn", ".tab")
 _UNPACKING = (*BROKEN, OSError, RuntimeError)
 
 
 class Head(BaseModel):
-    """A bounded part of a file: its beginning, some pieces spread over the rest, and its end.
+    """A bounded part of a file: its beginning, some pieces from the rest, and its end.
 
-    The parts are unpacked and in base64. `rows` and `columns` are the beginning of a file that has no lines
-    of text. `members` are the files of a zip archive that can be chosen, `sheets` those of a workbook, and
-    `others` the heads of those that are not chosen. `left_out` counts the tables that cannot be chosen.
+    The parts are unpacked, and encoded in base64. For a file without lines of text, `rows` and `columns` are
+    the beginning. `members` are the files of a zip archive that a person can choose, `sheets` those of a
+    workbook. `others` are the heads of the ones that are not chosen. `left_out` counts the tables that nobody
+    can choose.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,20 +51,21 @@ class Head(BaseModel):
     begin: str = ""
     pieces: tuple[str, ...] = ()
     end: str = ""
-    whole: bool = False  # `begin` is all there is
+    whole: bool = False  # whether `begin` is the whole file
     rows: tuple[tuple[JsonValue, ...], ...] = Field(default=(), max_length=2_000)
-    columns: tuple[tuple[str, str], ...] = ()  # (name, the FieldType's value), of a Parquet file
-    merged: tuple[tuple[int, int, int], ...] = ()  # `Merged` of a sheet, as far as it concerns `rows`
-    notes: tuple[str, ...] = ()  # about a sheet
-    days_from: Literal[1900, 1904] = 1900  # in a workbook
-    # Where the arrays of a JSON document are that was looked at as a whole: `begin` has their first items.
+    columns: tuple[tuple[str, str], ...] = ()  # (name, the FieldType's value) of a Parquet file's columns
+    # The merged cells of a sheet, as far as they concern `rows`.
+    merged: tuple[tuple[int, int, int], ...] = ()
+    notes: tuple[str, ...] = ()  # notes about a sheet
+    days_from: Literal[1900, 1904] = 1900  # the year from which a workbook counts days
+    # The paths of the arrays in a JSON document that was read as a whole. `begin` has the first items of
+    # each.
     arrays: tuple[str, ...] = ()
 
     def chosen(self, member: str | None, sheet: str | None) -> Head:
         """Returns the head of this file of the archive, or of this sheet.
 
-        Without a name, that is the one which was chosen at first. Raises ImportFault if there is none of that
-        name.
+        Without a name, it is the first choice. Raises ImportFault if nothing has that name.
         """
         wanted = (member or self.member, sheet or self.sheet)
         for head in (self, *self.others):
@@ -80,12 +83,12 @@ class Head(BaseModel):
 
     @property
     def piece_bytes(self) -> tuple[bytes, ...]:
-        """Pieces that begin and end anywhere, in the file's order."""
+        """Returns the pieces in the file's order. They may begin and end in the middle of a line."""
         return tuple(base64.b64decode(piece) for piece in (*self.pieces, *([self.end] if self.end else [])))
 
 
 def read_text_head(path: Path) -> Head:
-    """Returns the head of a file of text, packed or not. Raises ImportFault if it cannot be unpacked."""
+    """Returns the head of a text file, packed or not. Raises ImportFault if the file cannot be unpacked."""
     with path.open("rb") as file:
         compression = compression_of(file.read(BEGINNING_BYTES))
         file.seek(0)
@@ -104,7 +107,7 @@ def read_text_head(path: Path) -> Head:
 
 
 def kind_of(path: Path) -> Literal["text", "parquet", "xlsx"]:
-    """Returns what the file's first bytes say it is."""
+    """Returns the file's kind, by its first bytes."""
     with path.open("rb") as file:
         magic = file.read(4)
     if magic == _PARQUET:
@@ -115,7 +118,7 @@ def kind_of(path: Path) -> Literal["text", "parquet", "xlsx"]:
                 if "xl/workbook.xml" in archive.namelist():
                     return "xlsx"
         except zipfile.BadZipFile:
-            pass  # `read_text_head` says so
+            pass  # `read_text_head` reports this error
     return "text"
 
 
@@ -125,7 +128,8 @@ def _plain(file: IO[bytes], size: int) -> Head:
     if at >= size:
         return Head(begin=_text(begin), whole=True)
     pieces = []
-    step = max((size - at - END_BYTES) // PIECES, PIECE_BYTES) & ~3  # so that characters of UTF-16 stay whole
+    # A multiple of 4, so that characters of UTF-16 stay whole.
+    step = max((size - at - END_BYTES) // PIECES, PIECE_BYTES) & ~3
     for offset in range(at, max(at, size - END_BYTES - PIECE_BYTES), step):
         file.seek(offset)
         pieces.append(_text(file.read(PIECE_BYTES)))
@@ -134,8 +138,8 @@ def _plain(file: IO[bytes], size: int) -> Head:
 
 
 def _with_document(head: Head, again: Callable[[], IO[bytes]]) -> Head:
-    """Returns the head of a JSON document that is longer than a look at its beginning: it is read as a whole,
-    since arrays may follow that have not begun there. `again` gives its bytes from the first one on."""
+    """Returns the head of a JSON document that is longer than its bounded beginning. It reads the whole
+    document, because arrays may begin later. `again` opens the document once more, at its first byte."""
     if head.whole or head.begin_bytes[:1] not in (b"{", b"["):
         return head
     data = again().read(COLUMNS_BYTES_MAX + 1)
@@ -152,7 +156,7 @@ def _with_document(head: Head, again: Callable[[], IO[bytes]]) -> Head:
 
 
 def _begin(read: Callable[[int], bytes]) -> bytes:
-    """Returns the first bytes: more of them if the lines are long."""
+    """Returns the first bytes of a file, and more of them if its lines are long."""
     begin = read(BEGIN_BYTES)
     while len(begin) < BEGIN_BYTES_MAX and begin.count(b"\n") + begin.count(b"\r") < LINES_WANTED:
         more = read(BEGIN_BYTES)
@@ -199,12 +203,12 @@ def _zipped(file: IO[bytes]) -> Head:
 
 
 def _is_of_macos(name: str) -> bool:
-    """Whether macOS has put a file into an archive beside each of the real ones."""
+    """Returns whether macOS has added this file to an archive. It adds one beside each real file."""
     return name.startswith("__MACOSX/") or Path(name).name.startswith("._")
 
 
 def _other(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Head | None:
-    """Returns the head of a file that may be chosen later, or None if it cannot be unpacked."""
+    """Returns the head of a file that a person may choose later, or None if the file cannot be unpacked."""
     try:
         with archive.open(info) as unpacked:
             return _packed(unpacked, "zip", OTHER_BYTES_MAX)

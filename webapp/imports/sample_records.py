@@ -1,4 +1,4 @@
-"""The beginning of files that have no lines of text: Parquet and workbooks."""
+"""Reads the beginning of files without lines of text: Parquet and workbooks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from webapp.imports.sheets import merged_down, open_workbook, sheet_rows
 ROWS_KEPT = 200
 CELL_CHARACTERS_MAX = 200
 LETTERS_SHOWN = 8
-OTHER_CHARACTERS_MAX = 200_000  # of a sheet that is not the one that was chosen at first
+OTHER_CHARACTERS_MAX = 200_000  # of a sheet that is not the first choice
 
 
 def read_sheet_head(path: Path) -> Head:
-    """Returns the first rows of the first sheet that has any. Raises ImportFault."""
+    """Returns the first rows of the first sheet with rows. Raises ImportFault."""
     try:
         workbook = open_workbook(path)
         names = workbook.sheet_names
@@ -61,7 +61,7 @@ def read_sheet_head(path: Path) -> Head:
 def _with_marks(
     head: Head, workbook: python_calamine.CalamineWorkbook, path: Path, shown: Sequence[str]
 ) -> Head:
-    """Returns the head with the merged cells of its rows, and with notes on them and on what is hidden."""
+    """Returns the head with the merged cells of its rows, and with notes on merged and hidden cells."""
     assert head.sheet is not None
     merged = merged_down(workbook, head.sheet)
     rows, columns = hidden_in(path, head.sheet)
@@ -118,7 +118,7 @@ def read_parquet_head(path: Path) -> Head:
 
 
 def _beyond_integers(file: pq.ParquetFile) -> list[str]:
-    """Returns the columns of whole numbers without a sign whose values do not fit into 63 bits."""
+    """Returns the columns of unsigned whole numbers whose values do not fit into 63 bits."""
     found = []
     paths = [file.metadata.schema.column(at).path for at in range(file.metadata.num_columns)]
     for field in file.schema_arrow:
@@ -143,5 +143,5 @@ def _type_of(type_: pa.DataType) -> FieldType | None:
     if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
         return FieldType.TIMESTAMP
     if pa.types.is_time(type_):
-        return FieldType.STRING  # a time of day, as DuckDB writes it
+        return FieldType.STRING  # a time of day is a text, in the form that DuckDB writes
     return FieldType.STRING if pa.types.is_string(type_) or pa.types.is_large_string(type_) else None

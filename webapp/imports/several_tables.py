@@ -1,4 +1,5 @@
-"""Several tables in one file: of an archive, a workbook or a JSON document. One is imported at a time."""
+"""Asks which table to import, if an archive, a workbook or a JSON document has several. Only one is imported
+at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from webapp.imports.sample import Head
 from webapp.imports.table_parts import difference
 
 TABLES = ("member", "sheet", "records")
-"""Places of a reading that name one table of several."""
+"""The places of a reading that name one of several tables."""
 
 ROWS_MIN = 3
 CHOICES_MAX = 8
@@ -22,7 +23,7 @@ _MEASURED = (FieldType.INTEGER, FieldType.NUMBER, FieldType.BOOLEAN)
 
 
 def asked_which_table(found: Detection, head: Head, others: Iterable[tuple[Head, Detection]]) -> Detection:
-    """Returns the detection, with the question which table is read if others have rows as well."""
+    """Returns the detection. If other tables have rows as well, it has the question which table to read."""
     if not _is_table(head, found.reading):
         return found
     tables = islice((each for at, each in others if _is_table(at, each.reading)), CHOICES_MAX - 1)
@@ -45,7 +46,8 @@ def _choice(found: Detection, other: Detection) -> Choice:
 
 
 def _is_table(head: Head, reading: Reading) -> bool:
-    """Whether it has some rows, with a time or a column of numbers: a page of remarks has neither."""
+    """Returns whether a part of the file is a table. A table has some rows, with a time or a column of
+    numbers. A page of remarks has neither."""
     if reading.time is None and not any(column.type in _MEASURED for column in reading.columns[1:]):
         return False
     try:

@@ -1,4 +1,4 @@
-"""What a cell looks like, before anything is known about its file: a number, a time, no value, or words."""
+"""Tells the shape of a cell before anything is known about its file: a number, a time, no value, or words."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ not connect, unit down, intf shut, out of serv, configure, no result, arc off-li
 no good data for calculation, keine daten, kein wert, n. v., n. a., k. a., k. w., pas de valeur, sin datos,
 brak danych, bez dat, manquante
 """
-"""What historians and loggers write. The third and fourth lines are those of PI."""
+"""Texts for "no value" that historians and loggers write. The third and fourth lines are those of PI."""
 
 _NO_VALUE = frozenset(("", *_NO_VALUE_WORDS.split(), *re.split(r",\s*|\n", _NO_VALUE_SENTENCES.strip())))
 _MARKS_ALONE = re.compile(
     r"[-\u2013\u2014.#*_?]{1,20}|[-+]?1\.#(?:s?q?nan|ind|inf)\d*|[-+]?nan\([a-z0-9]{0,12}\)|[-+]?\u221e"
-    r"|#[^\W\d_]{2,12}(?:/0)?[!?]"  # errors of Excel, in whatever language
+    r"|#[^\W\d_]{2,12}(?:/0)?[!?]"  # errors of Excel, in any language
 )
 
 _NUMBER = re.compile(
@@ -58,7 +58,7 @@ WEEKDAYS = (
     "mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so|lun|mar|mer|jeu|ven|sam|dim|mi\u00e9|jue|vie|s\u00e1b|dom|gio"
     "|pon|wt|\u015br|czw|pt|pi\u0105|sob|ndz|nie|po|\u00fat|st|\u010dt|p\u00e1|ne"
 )
-"""How names of days begin, in the languages of months."""
+"""The first letters of names of days, in the languages of the month names."""
 
 _WEEKDAY = rf"(?:(?i:{WEEKDAYS})[^\W\d_]{{0,9}}\.?,? +)?"
 _TIME = re.compile(
@@ -74,14 +74,14 @@ _CLOCK_ALONE = re.compile(_CLOCK)
 
 
 def is_no_value(cell: str) -> bool:
-    """Returns whether a cell stands for "no value" among numbers: empty, `NaN`, `Overflow`, `---.-`."""
+    """Returns whether a cell among numbers means "no value": empty, `NaN`, `Overflow`, `---.-`."""
     text = cell.strip().lower()
     return text in _NO_VALUE or _MARKS_ALONE.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=100_000)
 def shape(cell: str) -> str:
-    """Returns `none`, `number`, `time`, `clock`, `words`, or `near`: a number with a unit behind it."""
+    """Returns `none`, `number`, `time`, `clock`, `words`, or `near`, which is a number followed by a unit."""
     text = cell.strip()
     if is_no_value(text):
         return "none"
@@ -104,7 +104,8 @@ def shape(cell: str) -> str:
 
 
 def is_typed(cell: str) -> bool:
-    """Whether it is a number, a time, or stands for no value without being empty."""
+    """Returns whether a cell is a number, a time, or a text that means "no value". An empty cell is none of
+    these."""
     return shape(cell) in ("number", "time", "clock", "near") or (
         bool(cell.strip()) and shape(cell) == "none"
     )

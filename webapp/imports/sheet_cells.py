@@ -1,8 +1,8 @@
-"""What the reader of workbooks does not tell of a sheet's cells.
+"""Reads facts about a sheet's cells that the library for workbooks does not give.
 
-It tells not how far they reach, what their number formats show, which texts stand among numbers, and which
-digits were written. The sheet's XML does. Attributes are expected in the order in which Excel, LibreOffice,
-openpyxl and XlsxWriter write them.
+The library does not say how far the cells reach, which signs their number formats show, which texts stand
+among numbers, and which digits were written. The sheet's XML has these facts. This module expects attributes
+in the order in which Excel, LibreOffice, openpyxl and XlsxWriter write them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from webapp.imports.sheet_formats import Shown, shown_by_styles
 from webapp.imports.sheet_marks import column_letters, part_of
 
 CELLS_MAX = 20_000_000
-"""So many cells a sheet may have from A1 to its last one: they are read as a whole, empty ones too."""
+"""A sheet may have so many cells from A1 to its last cell. The library reads all of them, and also the empty
+ones."""
 
 _BLOCK, _CELL_BYTES_MAX = 1 << 20, 1 << 18
 _LETTERS_SHOWN = 8
@@ -48,8 +49,9 @@ _SHARED_TEXT = re.compile(rb"<(?:\w+:)?t(?: [^<>]*)?>([^<]*)<")
 
 @dataclass(frozen=True)
 class SheetCells:
-    """Columns count from 0. `shown` is what the format of all numbers of a column shows beside their digits.
-    `doubtful` are columns of numbers with texts that can be read in two ways."""
+    """Facts about the cells of a sheet. Columns count from 0. `shown` is the sign that the format of all
+    numbers of a column shows beside the digits. `doubtful` are columns of numbers with texts that have two
+    meanings."""
 
     shown: Mapping[int, Shown] = field(default_factory=dict)
     doubtful: frozenset[int] = frozenset()
@@ -57,11 +59,11 @@ class SheetCells:
 
 
 def cells_in(path: Path, sheet: str) -> SheetCells:
-    """Raises ImportFault if the cells reach so far that they cannot be read."""
+    """Returns the facts about a sheet. Raises ImportFault if the cells reach too far."""
     return _cells_in(path, path.stat().st_mtime_ns, sheet)
 
 
-@lru_cache(maxsize=32)  # a look reads the beginning of each sheet more than once
+@lru_cache(maxsize=32)  # a look at the file reads the beginning of each sheet more than once
 def _cells_in(path: Path, modified_ns: int, sheet: str) -> SheetCells:
     with zipfile.ZipFile(path) as archive:
         part = part_of(archive, sheet)
@@ -105,9 +107,10 @@ def _cells_in(path: Path, modified_ns: int, sheet: str) -> SheetCells:
 
 
 def as_written(path: Path, sheet: str) -> Iterator[tuple[int, int, str]]:
-    """Yields (line from 1, column from 0, text) of numbers that lose something when they are read.
+    """Yields (line from 1, column from 0, text) of numbers that would lose something in the library.
 
-    They have 16 or more digits, are negative, which no date is, or are day 60, which no calendar has.
+    These have 16 or more digits, are negative although no date is negative, or are day 60, which no calendar
+    has.
     """
     with zipfile.ZipFile(path) as archive:
         part = part_of(archive, sheet)
@@ -166,7 +169,7 @@ def _notes(
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yields the file in pieces that divide no cell."""
+    """Yields the file in pieces. No piece ends within a cell."""
     held = b""
     while block := file.read(_BLOCK):
         data = held + block
@@ -186,7 +189,7 @@ def _number_of(letters: bytes) -> int:
 
 
 def _texts_that_are_either(archive: zipfile.ZipFile) -> dict[bytes, str]:
-    """Returns the shared texts that can be read in two ways, by their numbers."""
+    """Returns the shared texts with two meanings, by their numbers."""
     if "xl/sharedStrings.xml" not in archive.namelist():
         return {}
     found = {}

@@ -1,4 +1,5 @@
-"""What number formats of a workbook show beside the digits that it saves: %, a unit, zeros or characters."""
+"""Finds the signs that number formats of a workbook show beside the stored digits: %, a unit, zeros or
+characters."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _UNIT = rb"(?:\"([^\"]{1,12})\"|\[\$([^\]-]{1,6})(?:-[0-9A-Fa-f]+)?\])".decode()
 _BEHIND = re.compile(rf"[0#?][\s\\]*{_UNIT}$")
 _BEFORE = re.compile(rf"^{_UNIT}[\s\\]*[#0?]")
 _THOUSANDS = re.compile(r"(?<=[0#?]),+(?=[^0#?.,]*$)")
-_SPACE = re.compile(r"_.|\*.")  # as wide as a character; a character that fills the cell
+_SPACE = re.compile(r"_.|\*.")  # a space as wide as a character; a character that fills the cell
 _TOKEN = re.compile(r"\"([^\"]*)\"|\\(.)|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|([0#?])|([-+() :])|(.)", re.DOTALL)
 _DIGITS, _SIGNS = "0#?", "-+() "
 _CODE_MAX = 100
@@ -23,16 +24,17 @@ _CODE_MAX = 100
 
 @dataclass(frozen=True)
 class Shown:
-    """`behind` is % or a unit. `tens` is by which power of ten a number is shown larger: 2 for percent, -3
-    for thousands. `mask` are the digits and characters of a number that is shown as in 00-000, where each
-    digit is one of 0, # and ?, and a character stands behind a backslash."""
+    """The signs that a number format shows. `behind` is % or a unit. `tens` is the power of ten by which the
+    format shows a number larger: 2 for percent, -3 for thousands. `mask` is the form of a number such as
+    00-000. In a mask, each digit is one of 0, # and ?, and a backslash stands before each other character."""
 
     behind: str = ""
     mask: str = ""
     tens: int = 0
 
     def text_of(self, value: int | float) -> str | None:
-        """Returns the number as people see it, or None if that would lose something of it."""
+        """Returns the number as people see it in the sheet, or None if that would lose a part of the
+        number."""
         number = Decimal(repr(value))
         if not self.mask or number != number.to_integral_value() or abs(number) >= 10**15:
             return None
@@ -52,7 +54,7 @@ class Shown:
 
 
 def shown_by_styles(archive: zipfile.ZipFile) -> dict[int, Shown]:
-    """Returns what each style of the workbook shows, by its number."""
+    """Returns the signs that each style of the workbook shows, by the style's number."""
     if "xl/styles.xml" not in archive.namelist():
         return {}
     data = archive.read("xl/styles.xml")
@@ -82,11 +84,11 @@ def _shown(id: str, code: str) -> Shown:
 
 
 def _mask(code: str) -> str:
-    """Returns the mask of a format that shows a name rather than a quantity: of whole numbers, with zeros
-    before them, or with characters before or between the digits."""
+    """Returns the mask of a format that shows a name and no quantity. Such a format shows whole numbers with
+    leading zeros, or with characters before or between the digits."""
     places: list[str] = []
     for text, escaped, symbol, digit, mark, other in _TOKEN.findall(code[:_CODE_MAX]):
-        if other:  # a decimal point, a date's letter, a fraction, an exponent
+        if other:  # the format has a decimal point, a letter of a date, a fraction or an exponent
             return ""
         places += [digit] if digit else [f"\\{each}" for each in text + escaped + symbol + mark]
     at = [place for place, each in enumerate(places) if each in _DIGITS]

@@ -1,4 +1,4 @@
-"""What a sheet of a workbook has beside its cells: merged cells, and rows and columns that are hidden."""
+"""Finds the merged cells, the hidden rows and the hidden columns of a sheet."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import IO
 
 Merged = tuple[int, int, int]
-"""(the first line, the last line, the column from 0) of a cell that goes on downwards. Lines count from 1."""
+"""A merged cell with several lines: (its first line, its last line, its column from 0). Lines count from
+1."""
 
 HIDDEN_MAX = 100_000
 _BLOCK, _TAG_MAX = 1 << 20, 4 << 10
 _HIDDEN = re.compile(rb"<(?:\w+:)?(row|col)\b([^<>]*?\bhidden=\"(?:1|true)\"[^<>]*)>")
 _ATTRIBUTE = re.compile(r"([\w:]+)=\"([^\"]*)\"")
-# Excel saves an empty text as the value of a formula, with the type str.
+# If the value of a formula is an empty text, Excel saves it with the type str.
 _UNSAVED = re.compile(
     rb"<c\b(?![^<>]*\bt=\"str\")[^<>]*><f\b[^<>]*?(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>"
 )
@@ -28,10 +29,10 @@ _NUMBER = re.compile(rb"\b(r|min|max)=\"(\d{1,7})\"")
 def filled_down(
     rows: Iterator[Sequence[str]], merged: Sequence[Merged], first: int, number: int = 1
 ) -> Iterator[list[str]]:
-    """Yields the rows with the values of merged cells in each of their lines, from the table's first line on.
+    """Yields the rows, from the table's first line on. Each line of a merged cell has the cell's value.
 
-    Above the table a merged cell is a name or a title, which stays where it is. `number` is the first row's
-    line.
+    Above the table a merged cell is a name or a title, and is not changed. `number` is the line of the first
+    row.
     """
     begins: dict[int, list[Merged]] = {}
     for each in merged:
@@ -51,7 +52,7 @@ def filled_down(
 
 
 def hidden_in(path: Path, sheet: str) -> tuple[list[int], list[int]]:
-    """Returns (the lines, the columns from 1) of a sheet that are hidden, HIDDEN_MAX of them at most."""
+    """Returns the hidden (lines, columns) of a sheet, from 1, at most HIDDEN_MAX of each."""
     rows: list[int] = []
     columns: list[int] = []
     with zipfile.ZipFile(path) as archive:
@@ -71,7 +72,7 @@ def hidden_in(path: Path, sheet: str) -> tuple[list[int], list[int]]:
 
 
 def notes_on_values(path: Path, sheet: str) -> list[str]:
-    """Returns what the cells alone do not show: formulas without a value."""
+    """Returns notes on facts that the cells do not show: formulas without a value."""
     notes: list[str] = []
     with zipfile.ZipFile(path) as archive:
         part = part_of(archive, sheet)
@@ -104,7 +105,7 @@ def _tags(file: IO[bytes]) -> Iterator[re.Match[bytes]]:
 
 
 def part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
-    """Returns the file of the archive that holds the sheet."""
+    """Returns the name of the file in the archive that holds the sheet."""
     names = archive.namelist()
     if "xl/workbook.xml" not in names or "xl/_rels/workbook.xml.rels" not in names:
         return None
@@ -121,13 +122,13 @@ def part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
 
 
 def elements(data: bytes, name: str) -> Iterator[dict[str, str]]:
-    """Yields the attributes of each element with the name."""
+    """Yields the attributes of each XML element with this name."""
     for tag in re.findall(rf"<(?:\w+:)?{name}\b([^>]*)>", data.decode(errors="replace")):
         yield {key: unescape(value) for key, value in _ATTRIBUTE.findall(tag)}
 
 
 def runs(numbers: Sequence[int]) -> str:
-    """Returns "2, 5 to 9": some numbers in their order, of which five runs are named at most."""
+    """Returns numbers as a text such as "2, 5 to 9". It names at most five runs."""
     found = []
     for _, group in groupby(enumerate(numbers), lambda each: each[1] - each[0]):
         run = [number for _, number in group]
@@ -136,7 +137,7 @@ def runs(numbers: Sequence[int]) -> str:
 
 
 def column_letters(number: int) -> str:
-    """Returns what a workbook calls its column, from 1: A, Z, AA."""
+    """Returns the name of a workbook's column: A, Z, AA. `number` is from 1."""
     letters = ""
     while number:
         number, rest = divmod(number - 1, 26)

@@ -1,4 +1,4 @@
-"""The cells of a workbook, as text."""
+"""Reads the cells of a workbook as texts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from webapp.imports.sheet_formats import Shown
 from webapp.imports.sheet_marks import Merged
 
 WORKBOOK_BYTES_MAX = 256 << 20
-"""A workbook is read as a whole, so its parts may unpack to so many bytes."""
+"""The limit for the unpacked parts of a workbook, because a workbook is read as a whole."""
 
 
 def open_workbook(path: Path) -> CalamineWorkbook:
-    """Raises ImportFault if it is none or too large, and CalamineError if it cannot be read."""
+    """Opens a workbook. Raises ImportFault if the file is no workbook or too large, and CalamineError if it
+    cannot be read."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(part.file_size for part in archive.infolist())
@@ -46,9 +47,10 @@ def merged_down(workbook: CalamineWorkbook, sheet: str) -> list[Merged]:
 def sheet_rows(
     path: Path, workbook: CalamineWorkbook, sheet: str, rows_max: int | None = None
 ) -> Iterator[list[str]]:
-    """Returns the cells of each row, from the sheet's first line: dates as ISO 8601, empty ones as "".
+    """Returns the cells of each row, from the sheet's first line on. Dates are ISO 8601, and empty cells are
+    "".
 
-    Raises ImportFault, before anything of the sheet is read, if its cells reach too far.
+    Raises ImportFault if the cells reach too far, before it reads any of them.
     """
     texts = _Texts(path, sheet, cells_in(path, sheet))
     rows = workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=False, nrows=rows_max)
@@ -59,7 +61,7 @@ def sheet_rows(
 
 
 class _Texts:
-    """The texts of a sheet's cells, which are asked for in their order."""
+    """Turns a sheet's cells into texts. The caller asks for them in their order."""
 
     def __init__(self, path: Path, sheet: str, cells: SheetCells) -> None:
         self._cells = cells
@@ -68,7 +70,7 @@ class _Texts:
 
     def of(self, value: Any, line: int, column: int) -> str:
         if isinstance(value, str):
-            # Excel marks a text so that looks like a number. Nothing reads it as one.
+            # Excel marks a text that looks like a number. No reader treats it as a number.
             return f"'{value}" if column in self._cells.doubtful and can_be_either(value) else value
         if isinstance(value, bool):
             return cell_text(value)
@@ -100,7 +102,8 @@ class _Texts:
 
 
 def _may_be_no_date(value: date | time) -> bool:
-    """Day 60 is read as 28 February 1900, and a negative number with a date's format as midnight."""
+    """Returns whether a date may be none. The library reads day 60 as 28 February 1900, and a negative number
+    with a date's format as midnight."""
     if isinstance(value, time):
         return value == time()
     return (value.year, value.month, value.day) == (1900, 2, 28)
@@ -121,7 +124,8 @@ def cell_text(value: Any) -> str:
 
 
 def _duration_text(value: timedelta) -> str:
-    """Returns 26:30:00 or -01:00:00: hours are not cut at a day, as in Excel's [h]:mm:ss."""
+    """Returns a duration such as 26:30:00 or -01:00:00. As in Excel's [h]:mm:ss, there may be more than 24
+    hours."""
     seconds, micros = divmod(abs(value) // timedelta(microseconds=1), 1_000_000)
     hours, seconds = divmod(seconds, 3600)
     fraction = f".{micros:06}" if micros else ""

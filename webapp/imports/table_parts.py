@@ -1,4 +1,4 @@
-"""Tables that stand one below the other in a file, such as exports that were put together."""
+"""Handles tables that stand one below the other in a file, such as exports that somebody put together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROWS_LOOKED_AT = 3
 
 
 def later_names(rows: Sequence[Line], place: Place) -> list[Line]:
-    """Returns the rows that are names of other columns: words alone, below data and with data behind them."""
+    """Returns the rows that are names of another table: only words, with data above and below them."""
     if place.header is None:
         return []
     again = repeated(rows, place)
@@ -44,7 +44,7 @@ def later_names(rows: Sequence[Line], place: Place) -> list[Line]:
 
 
 def asked_which(parts: Sequence[Detection], names: Sequence[Line]) -> Detection:
-    """Returns the first part's detection, with the question which part is read."""
+    """Returns the detection of the first part, with the question which part to read."""
     first = parts[0]
     choices = tuple(
         Choice(
@@ -60,7 +60,7 @@ def asked_which(parts: Sequence[Detection], names: Sequence[Line]) -> Detection:
 
 
 def difference(before: Reading, after: Reading) -> dict[str, JsonValue]:
-    """Returns the changes that make the second reading of the first."""
+    """Returns the changes that turn the first reading into the second one."""
     old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
     return {name: value for name, value in new.items() if value != old[name]}
 

@@ -1,4 +1,4 @@
-"""Where the table stands among the lines: its names, its units, its first row."""
+"""Finds the table among the lines of a file: its names, its units, its first and its last row."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ from webapp.imports.shapes import is_typed, shape
 from webapp.imports.time_columns import is_hint
 from webapp.imports.units import TYPES, is_aggregate, is_unit
 
-FITS_SHARE = 0.6  # of the typed cells of a row, for it to be one of the table
+# Share of the typed cells of a row that must fit the columns, for the row to belong to the table.
+FITS_SHARE = 0.6
 ROWS_AHEAD = 3
 ROWS_LIKE = 20
 FOOTER_MAX = 60
 _TIMES_SHARE = 0.9
 _FORMAT = re.compile(r"\d{1,3}[snd]")
-_TYPED_SHARE = 0.6  # of a column's cells, for it to be a column of data
-_UNITS_SHARE, _UNIT_CHARACTERS = 0.6, 24  # of the cells of a row below names, for it to hold units
+# Share of a column's cells that must be numbers or times, for the column to be one of data.
+_TYPED_SHARE = 0.6
+# Share of the cells of a row below names that must be units, and the greatest length of a unit.
+_UNITS_SHARE, _UNIT_CHARACTERS = 0.6, 24
 
 
 @dataclass(frozen=True)
 class Place:
-    """Line numbers from 1. `width` is the usual number of cells, and `names` are those of the header, or ().
-    Behind `last` there are only lines of text, if the file's end is known."""
+    """The place of a table. Line numbers are from 1. `width` is the usual number of cells. `names` are those
+    of the header, or (). After `last` there are only lines of text; it is known only if the file's end is
+    known."""
 
     width: int
     header: int | None
@@ -48,9 +52,10 @@ def found(
     *,
     header_known: bool = False,
 ) -> Place:
-    """Returns where the table stands. What is given is kept; with `header_known` and no `header` it has none.
+    """Returns the place of the table. Given arguments are kept. With `header_known` and without `header`, the
+    table has no header.
 
-    `rows` are without comments. `comments` are looked at for names if no row above the table has them.
+    `rows` are without comments. If no row above the table has names, `comments` are searched for them.
     """
     filled = _below_headers([row for row in rows if row.cells])
     width = _width(filled)
@@ -96,7 +101,8 @@ def found(
 
 
 def _below_headers(rows: Sequence[Line]) -> Sequence[Line]:
-    """Returns the rows behind the headers of a LabVIEW measurement. It has two, without rows in between."""
+    """Returns the rows after the headers of a LabVIEW measurement. There are two headers, with no rows
+    between them."""
     begin = 0
     for at, row in enumerate(rows):
         if row.cells[0].strip() == END_OF_HEADER:
@@ -107,7 +113,7 @@ def _below_headers(rows: Sequence[Line]) -> Sequence[Line]:
 
 
 def _width(rows: Sequence[Line]) -> int:
-    """Returns the usual number of cells, most of all in the last lines."""
+    """Returns the usual number of cells. The last lines count most."""
     if not rows:
         return 1
     later = rows[len(rows) // 2 :] if len(rows) > 8 else rows
@@ -116,7 +122,7 @@ def _width(rows: Sequence[Line]) -> int:
 
 
 def _typed_columns(rows: Sequence[Line], width: int) -> frozenset[int]:
-    """Returns the columns of numbers and times, as the later rows have them."""
+    """Returns the columns of numbers and times, by the later rows."""
     later = rows[len(rows) // 2 :] if len(rows) > 6 else rows[1:] or rows
     typed = set()
     for column in range(width):
@@ -127,7 +133,7 @@ def _typed_columns(rows: Sequence[Line], width: int) -> frozenset[int]:
 
 
 def _first_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
-    """Returns the line of the first row that fits, and after which rows go on to fit."""
+    """Returns the line of the first row that fits and is followed by rows that fit."""
     if not rows:
         return 1
     if not typed:
@@ -138,7 +144,8 @@ def _first_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
     ]
     for at, row in enumerate(rows):
         ahead = fits[at + 1 : at + 1 + ROWS_AHEAD]
-        is_apart = bool(ahead) and rows[at + 1].number > row.number + 1  # there is an empty line
+        # An empty line comes before the table.
+        is_apart = bool(ahead) and rows[at + 1].number > row.number + 1
         if is_apart and not ahead[0] and _are_names(rows[at + 1], width) and _is_other(row, timed, width):
             continue
         if fits[at] and (not ahead or sum(ahead) * 2 >= len(ahead)):
@@ -147,20 +154,21 @@ def _first_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
 
 
 def _are_formats(row: Line) -> bool:
-    """Whether its cells say how wide the columns are and what they hold: `5s`, `20d`, `14n` of the USGS."""
+    """Returns whether the cells give the widths and types of columns: `5s`, `20d`, `14n` of the USGS."""
     kinds = {cell.strip()[-1:] for cell in row.cells}
     return len(kinds) > 1 and all(_FORMAT.fullmatch(cell.strip()) for cell in row.cells)
 
 
 def _is_other(row: Line, timed: Sequence[int], width: int) -> bool:
-    """Whether a row right above names is of another table, as of the one with a station's place."""
+    """Returns whether a row right above the names belongs to another table, such as one with the place of a
+    station."""
     more = any(map(str.strip, row.cells[width:]))
     return more or any(shape(row.cells[at]) not in ("time", "clock") for at in timed if at < len(row.cells))
 
 
 def _with_rows_before(rows: Sequence[Line], first: int, typed: frozenset[int], width: int) -> int:
-    """Returns the line of the first row. Rows right above the first that fits may have cells that do not: a
-    text among numbers. What tells them from names is their time, or that no cell of theirs is words."""
+    """Returns the line of the first row. Rows right above the first fitting row may have a text among
+    numbers. They are rows, and no names, if they have a time, or if none of their cells is words."""
     timed = _timed(rows[first:], typed, width)
     while first > 0 and len(rows[first - 1].cells) == width:
         cells = rows[first - 1].cells
@@ -177,7 +185,7 @@ def _with_rows_before(rows: Sequence[Line], first: int, typed: frozenset[int], w
 
 
 def _timed(rows: Sequence[Line], typed: frozenset[int], width: int) -> list[int]:
-    """Returns the columns of times. Where there are dates, ratios such as 1:30 are no times of day."""
+    """Returns the columns of times. If there are dates, ratios such as 1:30 are no times of day."""
     some = [row for row in rows if len(row.cells) == width]
     dated = [at for at in typed if sum(shape(row.cells[at]) == "time" for row in some) * 2 > len(some)]
     return dated or [
@@ -186,7 +194,7 @@ def _timed(rows: Sequence[Line], typed: frozenset[int], width: int) -> list[int]
 
 
 def _is_sum_above(row: Line, timed: Sequence[int]) -> bool:
-    """Whether it has sums of the rows that follow: `Min;;20.1` where rows have a time."""
+    """Returns whether a row has sums of the following rows: `Min;;20.1`, where rows have a time."""
     cells = [row.cells[at] for at in timed if at < len(row.cells)]
     return (
         bool(cells) and is_summary(row.text) and not any(shape(cell) in ("time", "clock") for cell in cells)
@@ -194,11 +202,11 @@ def _is_sum_above(row: Line, timed: Sequence[int]) -> bool:
 
 
 def _last_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
-    """Returns the line of the last row: what follows it is shorter and fits no column of data."""
+    """Returns the line of the last row. The lines after it are shorter, and fit no column of data."""
     end = len(rows)
     while typed and end > 1 and _is_footer(rows[end - 1], typed, width):
         end -= 1
-    # A table that would end in its beginning is one whose rows do not fit: they are shown as they are.
+    # If the table would end within the beginning of the file, its rows do not fit, so all of them are shown.
     return (
         rows[end - 1].number if rows and end * 2 > len(rows) - FOOTER_MAX else rows[-1].number if rows else 1
     )
@@ -227,13 +235,13 @@ def _fits(row: Line, typed: frozenset[int], width: int) -> bool:
 
 
 def _names(above: Sequence[Line], width: int) -> tuple[Line | None, Line | None]:
-    """Returns (the names, the units) of the rows above the table: the nearest row that is neither units nor
-    what a logger did with its values."""
+    """Returns (the names, the units) of the rows above the table. The names are the nearest row that has
+    neither units nor names of aggregates."""
     units = None
     for row in reversed(above):
         texts = [cell for cell in row.cells if cell.strip()]
         if texts and all(is_aggregate(cell) or not cell.strip().strip("-=+:") for cell in texts):
-            continue  # what a logger did with its values, or a rule below the names
+            continue  # names of aggregates, or a rule below the names
         if _are_formats(row):
             continue
         if is_summary(row.text):
@@ -252,7 +260,8 @@ def _names(above: Sequence[Line], width: int) -> tuple[Line | None, Line | None]
 
 
 def _completed(header: Line, above: Sequence[Line]) -> tuple[str, ...]:
-    """Returns the names. A column without one may have it in the line above, as where descriptions follow."""
+    """Returns the names. A column without a name may have one in the line above, for example if descriptions
+    follow."""
     before = next((row for row in reversed(above) if row.number < header.number), None)
     if before is not None and _are_groups(before, header):
         return _in_groups(before, header)
@@ -266,7 +275,8 @@ def _completed(header: Line, above: Sequence[Line]) -> tuple[str, ...]:
 
 
 def _are_groups(above: Line, header: Line) -> bool:
-    """Whether some names come twice, and the line above has words over them, as merged cells are."""
+    """Returns whether some names come twice, and the line above has the names of their groups, as merged
+    cells have."""
     names = [cell.strip() for cell in header.cells if cell.strip()]
     groups = [cell.strip() for cell in above.cells if cell.strip()]
     twice = len(set(names)) < len(names) and len(above.cells) <= len(header.cells)
@@ -274,7 +284,7 @@ def _are_groups(above: Line, header: Line) -> bool:
 
 
 def _in_groups(above: Line, header: Line) -> tuple[str, ...]:
-    """Returns the names with their group before them where they come twice: `Motor 1 T`, `Motor 2 T`."""
+    """Returns the names. Names that come twice get the name of their group: `Motor 1 T`, `Motor 2 T`."""
     names, group = [], ""
     counts = Counter(cell.strip() for cell in header.cells)
     for at, cell in enumerate(header.cells):
@@ -296,20 +306,20 @@ def _are_types(row: Line) -> bool:
 
 
 def _are_names_of_groups(row: Line, above: Line) -> bool:
-    """Whether letters that may be units are names: `T,H,T,H` below `Station A,,Station B,`."""
+    """Returns whether letters that may be units are names: `T,H,T,H` below `Station A,,Station B,`."""
     gaps = [not cell.strip() for cell in above.cells]
     return any(gaps) and all(map(str.strip, row.cells)) and _are_groups(above, row)
 
 
 def _are_units_below(row: Line, names: Line) -> bool:
-    if _are_types(row):  # timestamp and real are names as well, below the last line of a preamble
+    if _are_types(row):  # in the last line of a preamble, words such as timestamp and real may be names, too
         return any(is_hint(name) for name in names.cells) or not any(is_hint(cell) for cell in row.cells)
     return _are_units(row) or _are_units_for_the_most_part(row, names)
 
 
 def _are_units_for_the_most_part(row: Line, names: Line) -> bool:
-    """Whether a row right below names has units that are known, and short words that may be some: below the
-    names of a Campbell logger stand `TS`, `RN`, `Volts` and `meters/second`."""
+    """Returns whether a row right below the names has known units, and short words that may be units. Below
+    the names of a Campbell logger, for example, stand `TS`, `RN`, `Volts` and `meters/second`."""
     cells = [cell.strip() for cell in row.cells]
     some = [cell for cell in cells if cell]
     known = sum(is_unit(cell) for cell in some)
@@ -325,8 +335,8 @@ def _are_units_for_the_most_part(row: Line, names: Line) -> bool:
 
 
 def _completed_below(names: Sequence[str], below: Sequence[Line]) -> tuple[str, ...]:
-    """Returns the names with what rows between them and the table say: what was made of the values, where a
-    name comes twice, and the name of a column that has none, as of an index of pandas."""
+    """Returns the names, completed by the rows between them and the table. A name that comes twice gets the
+    name of its aggregate. A column without a name gets one, such as an index of pandas."""
     found = list(names)
     counts = Counter(name.strip() for name in names)
     for row in below:
@@ -344,7 +354,7 @@ def _completed_below(names: Sequence[str], below: Sequence[Line]) -> tuple[str, 
 
 
 def _are_names(row: Line, width: int) -> bool:
-    """Names are words, for the most part, about as many as there are cells."""
+    """Returns whether a row has names: mostly words, and about as many as there are cells."""
     cells = [cell.strip() for cell in row.cells]
     while cells and not cells[-1]:
         cells.pop()
@@ -357,7 +367,8 @@ def _are_names(row: Line, width: int) -> bool:
 
 
 def _is_like(row: Line, others: Sequence[Line]) -> bool:
-    """Whether a cell of it is written as those below are, but for its digits: `[10:01]` above `[10:02]`."""
+    """Returns whether a cell of the row has the same form as the cells below it, except for the digits:
+    `[10:01]` above `[10:02]`."""
 
     def form(cell: str) -> str:
         return re.sub(r"\d", "0", cell.strip())
@@ -370,7 +381,8 @@ def _is_like(row: Line, others: Sequence[Line]) -> bool:
 
 
 def _are_odd_names(rows: Sequence[Line], width: int) -> bool:
-    """Whether the first row has names although most are numbers: `time,1,2,3`, `station,2019,2020,2021`."""
+    """Returns whether the first row has names although most of them are numbers: `time,1,2,3`,
+    `station,2019,2020,2021`."""
     if len(rows) < 3 or len(rows[0].cells) != width or width < 2:
         return False
     head = [cell.strip() for cell in rows[0].cells]
@@ -391,7 +403,7 @@ def _counts_up_row(row: Line) -> bool:
 
 
 def _counts_up(cells: Sequence[str]) -> bool:
-    """Whether all numbers are whole and each is one more than the one before: 2019, 2020, 2021."""
+    """Returns whether all numbers are whole, and each is one more than the one before: 2019, 2020, 2021."""
     numbers = [cell.strip() for cell in cells if shape(cell) == "number"]
     if len(numbers) < 3 or not all(number.isdecimal() for number in numbers):
         return False
@@ -399,7 +411,8 @@ def _counts_up(cells: Sequence[str]) -> bool:
 
 
 def _names_in_comments(comments: Sequence[Line], width: int, first: int) -> tuple[Line | None, Line | None]:
-    """Returns (the names, the units). Scientific files have them in the last comments above the rows."""
+    """Returns (the names, the units) from comments. Scientific files have them in the last comments above the
+    rows."""
     above = [line for line in comments if line.number < first]
     some = [line for line in above if len(line.cells) == width]
     if not some or some[-1].number != above[-1].number:

@@ -1,4 +1,4 @@
-"""What is asked about the columns of a table: names, marks, "no value", types."""
+"""Asks about the columns of a table: their names, their marks, "no value" and their types."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ from webapp.imports.table_place import Place
 
 @dataclass(frozen=True)
 class Facts:
-    """`base` says how lines are divided. `pieces` are rows from the middle, whose lines are not known."""
+    """The facts for the questions. `base` says how lines are divided. `pieces` are rows from the middle of
+    the file, whose line numbers are not known."""
 
     base: Reading
     rows: Sequence[Line]
     comments: Sequence[Line]
     pieces: Sequence[Line]
-    days: str = "excel_days"  # the format of plain numbers that are days
+    days: str = "excel_days"  # the format of plain numbers that count days
 
 
 @dataclass(frozen=True)
 class Table:
     facts: Facts
     place: Place
-    columns: tuple[tuple[Cell, ...], ...]  # of each column, in the file's order; pieces behind the beginning
+    # The cells of each column, in the file's order; those of the pieces come after those of the beginning.
+    columns: tuple[tuple[Cell, ...], ...]
     names: list[tuple[str, str | None]]
-    rows: tuple[Line, ...]  # of the beginning
-    shift: Shift | None = None  # if there are more cells than names
-    again: int | None = None  # the line where the names come again first
+    rows: tuple[Line, ...]  # the rows of the beginning
+    shift: Shift | None = None  # not None if there are more cells than names
+    again: int | None = None  # the line in which the names come again for the first time
 
 
 def shift_question(table: Table) -> list[Question]:

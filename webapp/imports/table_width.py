@@ -1,4 +1,4 @@
-"""How many cells a row of a table has: the one meaning of it for the preview and the import."""
+"""Counts the cells of a row. The preview and the import use the same rule."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ CUT_OFF = "the file ends within this row"
 
 
 def width_of(reading: Reading, header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Returns how many cells a row has: as many as the header, or most of the first rows. Empty cells at the
-    end of the header, and one at the end of a row, do not count."""
+    """Returns the number of cells of a row: as many as the header has, or as most of the first rows have.
+    Empty cells at the end of the header, and one at the end of a row, do not count."""
     cells = len(header)
     while cells and not header[cells - 1].strip():
         cells -= 1
@@ -32,7 +32,7 @@ def width_of(reading: Reading, header: Sequence[str], rows: Sequence[Sequence[st
 
 
 def over_width(reading: Reading, width: int) -> str:
-    """Returns why a row with more cells than that is a dead letter."""
+    """Returns why a row with more than `width` cells is a dead letter."""
     return (
         "its cells do not stand where those of other rows do"
         if reading.cuts

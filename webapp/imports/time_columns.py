@@ -1,4 +1,4 @@
-"""Which columns hold the time of a row, and how it is written there."""
+"""Finds the columns with the time of a row, and the format of this time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NO_CLOCK = re.compile(
     r"^dur|duration|dauer|laufzeit|runtime|elapsed|length|sunrise|sunset|aufgang|untergang"
     r"|artikel|article|material|order|auftrag|serial|charge|batch|(?<![a-z])(?:nr|no|id)\.?$|nummer$|nr\.?$"
 )
-"""Names of columns beside dates whose 06:30 is no time of their row."""
+"""Names of columns in which 06:30 is not the time of the row, although there is a column of dates."""
 
 _SECONDS = re.compile(r"\bsec|\bs\b|second|sekunden")
 _HOUR = re.compile(r"^(hour|hr|hh|h|stunde|std|heure|hora|ora|uur)\b")
@@ -71,14 +71,14 @@ _DIGITS_OF_DATES = {
     "%Y%j": rf"{_CENTURY}\d\d[0-3]\d\d",
     "%Y%m": rf"{_CENTURY}\d\d{_MONTH}",
     "%G%V": rf"{_CENTURY}\d\d(?:0[1-9]|[1-4]\d|5[0-3])",
-    # No year after 2034: from 36,526 on they are days of this century in Excel.
+    # No year after 2034, because numbers from 36,526 on are days of this century in Excel.
     "%y%j": r"(?:[0-2]\d|3[0-4])[0-3]\d\d",
     "%Y.%j": rf"{_CENTURY}\d\d\.[0-3]\d\d",
     "%Y.%m": rf"{_CENTURY}\d\d\.{_MONTH}",
     "%m.%Y": rf"{_MONTH}\.{_CENTURY}\d\d",
     "%Y": rf"{_CENTURY}\d\d",
 }
-"""Numbers that may be dates, where the name of their column says so."""
+"""Numbers that may be dates if the name of their column says so."""
 
 _PARTS = {
     "%Y": r"^(year|jahr|yyyy|yy|yr)$",
@@ -96,9 +96,9 @@ DAYS_MIN = 3
 _NO_NAME = re.compile(r"c\d+")
 _DAY_DIGITS = re.compile(r"(?:19|20)\d{6}(?:\d{4}(?:\d\d)?)?", re.ASCII)
 _HOUR_TWICE = re.compile(r"0?[1-3][AB]")
-_DATE_OF_COLONS = re.compile(r"\d{4}:\d\d:\d\d", re.ASCII)  # as cameras write it
+_DATE_OF_COLONS = re.compile(r"\d{4}:\d\d:\d\d", re.ASCII)  # the form that cameras write
 NO_DATE = "1970-01-01"
-"""The day of times of day, before anybody has said which."""
+"""The day of times without a date, until a person has named the day."""
 
 
 def find(
@@ -107,8 +107,8 @@ def find(
     decimal: str,
     pieces: Sequence[Sequence[str]] = (),
 ) -> TimeFound | None:
-    """Returns the time of the rows. `columns` are the cells of each column, in the file's order. `pieces` are
-    further cells, which have gaps between them."""
+    """Returns the time of the rows. `columns` has the cells of each column, in the file's order. `pieces` has
+    further cells, with gaps between the pieces."""
     filled = [_filled(cells) for cells in columns]
     more = [_filled(cells) for cells in pieces] or [[] for _ in columns]
     found = [
@@ -152,7 +152,8 @@ def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decima
         if kind is not None:
             return [TimeFound((at,), (kind,), 2.0 + hint + (1.0 if _rises(numbers) else 0.0))]
     if numbers is not None and not (hint and _are_digits_of_dates(name, cells[:5])):
-        # A plain number such as 20240501 is a date where its name says so, or where days without names go on.
+        # A plain number such as 20240501 is a date if the column's name says so, or if the numbers are days
+        # in a row.
         form = _of_days_that_go_on(cells) if _NO_NAME.fullmatch(name) is not None else None
         return [TimeFound((at,), (form,), 2.0)] if form is not None else []
     formats = _formats(name, cells, more)
@@ -170,11 +171,11 @@ def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decima
 
 
 def _formats(name: str, cells: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
-    """Returns the formats of a column of times: of one way to write them, else of two, or of ranges."""
+    """Returns the formats of a column of times: one format, or else two formats, or one of ranges."""
     texts = [*cells, *more]
     formats = _by_name(name, formats_of(texts))
     if formats and not any(map(has_day, formats)):
-        # Months are no times where 01/2022 is the number of an order.
+        # Months are no times if 01/2022 may be the number of an order.
         times = [moment[0] for cell in cells if (moment := time_reader(formats[0])(cell)) is not None]
         steady = len(set(times)) > 1 and (_rises(times) or _rises([-each for each in times]))
         return formats if steady or is_hint(name) or _MONTHS.search(name.lower()) else ()
@@ -189,7 +190,8 @@ def _formats(name: str, cells: Sequence[str], more: Sequence[str]) -> tuple[str,
 
 
 def _by_name(name: str, formats: Sequence[str]) -> tuple[str, ...]:
-    """Returns the formats that a column of this name may have: 5/2022 is a week only where it says so."""
+    """Returns the formats that a column of this name may have. For example, 5/2022 is a week only if the name
+    says so."""
     low = name.lower()
     if _WEEKS.search(low):
         weeks = tuple(each for each in formats if "%V" in each)
@@ -208,7 +210,7 @@ def _by_name(name: str, formats: Sequence[str]) -> tuple[str, ...]:
 def _in_digits(name: str, cells: Sequence[str], hint: float) -> tuple[str, ...]:
     """Returns the formats of numbers that are dates by the name of their column: 202101, 2021051, 2021.
 
-    If the name says no more than that they are times, and they are of one year, they may be seconds.
+    If the name says only that they are times, and all are of one year, they may be seconds instead.
     """
     low = name.lower().strip()
     of_weeks = _WEEKS.search(low)
@@ -234,13 +236,14 @@ def _in_digits(name: str, cells: Sequence[str], hint: float) -> tuple[str, ...]:
 
 def is_hint(name: str) -> float:
     low = name.lower().strip()
-    if _NOT_NAMES.search(low) or name.strip() == "T":  # a capital T is a temperature
+    if _NOT_NAMES.search(low) or name.strip() == "T":  # the name T with a capital letter means temperature
         return 0.0
     return 1.0 if _NAMES.search(low) else 0.0
 
 
 def _counted_otherwise(cells: Sequence[str], numbers: Sequence[float]) -> str:
-    """Returns the format of counts that are far ahead as seconds since 1970: 2405010800 is of May 2024."""
+    """Returns the format of counts that would be far in the future as seconds since 1970: 2405010800 is in
+    May 2024."""
     read = time_reader(_SHORT_DATES)
     if all(len(cell) == 10 and read(cell) is not None for cell in cells):
         return _SHORT_DATES
@@ -248,14 +251,14 @@ def _counted_otherwise(cells: Sequence[str], numbers: Sequence[float]) -> str:
 
 
 def _are_digits_of_dates(name: str, cells: Sequence[str]) -> bool:
-    """Whether there are as many digits as a date has. Six are as well those of a time of day."""
+    """Returns whether the numbers have as many digits as a date. Six digits may also be a time of day."""
     if all(len(cell) == 6 for cell in cells):
         return _DATES.search(name.lower()) is not None
     return all(len(cell) in (8, 12, 14) for cell in cells)
 
 
 def _of_days_that_go_on(cells: Sequence[str]) -> str | None:
-    """Returns the format of digits that are days, or moments, each later than the one before."""
+    """Returns the format of digits that are days or moments, each later than the one before, or None."""
     form = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}.get(len(cells[0]))
     if form is None or len(cells) < DAYS_MIN or not all(map(_DAY_DIGITS.fullmatch, cells)):
         return None
@@ -271,7 +274,7 @@ def _counts(cells: Sequence[str], decimal: str) -> list[float] | None:
 
 
 def _counted(name: str, numbers: Sequence[float], hint: float) -> str | None:
-    """Returns the format of a column of counts, if it is one of times."""
+    """Returns the format of a column of counts if they are times, or None."""
     low, high = min(numbers), max(numbers)
     steady = _rises(numbers) or _rises([-each for each in numbers])
     for kind, least, most in _TICKS:
@@ -290,7 +293,7 @@ def _counted(name: str, numbers: Sequence[float], hint: float) -> str | None:
     if _MATLAB_DAYS[0] <= low and high <= _MATLAB_DAYS[1] and _DATES.search(name.lower()):
         return "matlab_days"
     if low >= 0 and high < _EPOCHS[0][1]:
-        # Seconds since the start: a replay shifts them to now.
+        # Seconds since the start. A replay moves them to the present.
         if _MILLIS.search(name.lower()):
             return "epoch_ms"
         if _SECONDS.search(name.lower()) or re.fullmatch(r"(time|zeit|t|elapsed.*)", name.lower().strip()):
@@ -346,9 +349,10 @@ def _dates_and_clocks(
 
 
 def times_of_day(names: Sequence[str], columns: Sequence[Sequence[str]]) -> TimeFound | None:
-    """Returns the column of times of day without a date whose name says that it is the time, or the first.
+    """Returns the column of times of day without a date. It is the one whose name says that it is the time,
+    or else the first one.
 
-    They rise from row to row, or fall, but for midnights.
+    The times rise from row to row, or fall, except at midnight.
     """
     found = []
     for at, name in enumerate(names):
@@ -363,7 +367,7 @@ def times_of_day(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Time
 
 
 def _year_and_month(year: int, month: int, columns: Sequence[Sequence[str]]) -> list[TimeFound]:
-    """Returns the time of a year and the name of a month in columns of their own."""
+    """Returns the time that is made of a year and the name of a month, in two columns."""
     read = time_reader("%Y %b")
     rows = list(zip(columns[year], columns[month], strict=False))[:200]
     good = sum(read(f"{one.strip()} {other.strip()}") is not None for one, other in rows)
@@ -371,12 +375,12 @@ def _year_and_month(year: int, month: int, columns: Sequence[Sequence[str]]) -> 
 
 
 def _place_of(part: str, names: Sequence[str]) -> int | None:
-    """Returns the first column whose name says that it is this part of a time."""
+    """Returns the first column whose name is this part of a time."""
     return next((at for at, name in enumerate(names) if re.search(_PARTS[part], name.lower().strip())), None)
 
 
 def _words_apart(columns: Sequence[Sequence[str]]) -> list[TimeFound]:
-    """Returns a time whose parts are divided by spaces, as cells are: `Nov 28 07:31:02`."""
+    """Returns a time whose parts are several cells, because spaces divide the cells: `Nov 28 07:31:02`."""
     for begin in range(min(len(columns), 6)):
         word = (columns[begin][0] if columns[begin] else "").strip().lower().rstrip(".,")
         following = columns[begin + 1][0].strip().lower() if begin + 1 < len(columns) and word else ""
@@ -400,7 +404,7 @@ def _is_date(cells: Sequence[str]) -> bool:
 
 
 def _clock(name: str, cells: Sequence[str]) -> str | None:
-    """Returns the format of a column of times of day."""
+    """Returns the format of a column of times of day, or None."""
     if not cells:
         return None
     some = cells[:400]
@@ -443,14 +447,15 @@ def _clock_of_ranges(name: str, cells: Sequence[str]) -> str | None:
 
 
 def _are_hours(cells: Sequence[str]) -> bool:
-    """Whether they are 0 to 23, or 1 to 24, several of them. One may come twice: 2A and 2B."""
+    """Returns whether the cells are several of the hours 0 to 23, or 1 to 24. An hour may come twice: 2A and
+    2B."""
     cells = [cell[:-1] if _HOUR_TWICE.fullmatch(cell) else cell for cell in cells]
     hours = {int(cell) for cell in cells if len(cell) <= 2 and cell.isdecimal()}
     return all(len(cell) <= 2 and cell.isdecimal() for cell in cells) and len(hours) > 1 and max(hours) <= 24
 
 
 def _are_hours_and_minutes(cells: Sequence[str]) -> bool:
-    """Whether they are 5, 115 and 2400 for 00:05, 01:15 and 24:00."""
+    """Returns whether the cells are times such as 5, 115 and 2400 for 00:05, 01:15 and 24:00."""
     if not all(len(cell) <= 4 and cell.isdecimal() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
@@ -463,7 +468,7 @@ def _are_days_of_a_year(cells: Sequence[str]) -> bool:
 
 
 def _parts_apart(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list[TimeFound]:
-    """Returns a time whose year, month, day and so on have columns of their own."""
+    """Returns a time whose year, month, day and other parts have columns of their own."""
     places = {part: _place_of(part, names) for part in _PARTS}
     if places["%Y"] is None:
         parts = parts_without_names(names, columns)

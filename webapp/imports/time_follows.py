@@ -1,4 +1,4 @@
-"""What was found as the time of the rows, and a column right behind it that belongs to it."""
+"""The time of the rows as it was found, and a column right after it that completes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from webapp.imports.time_formats import in_parts
 from webapp.imports.time_text import ABBREVIATIONS, ABOVE, COUNTED, RANGE, time_reader
 
 _MILLIS_ALONE = re.compile(r"ms|msec|millis?|millisec(?:ond)?s?|millisekunden?|millitm|ms of second")
-_OFFSETS_MAX = 2  # where no name says that they are some: a clock is changed from one to the other
+# Without a name for offsets, a column may have so many of them: the two of a zone that changes its clock.
+_OFFSETS_MAX = 2
 _TWO_DIGITS = re.compile(r"[+-]1\d")
 _OFFSET_NAMES = re.compile("utc|gmt|zone|offset|off|tz|dst")
 _OFFSET = re.compile(r"Z|UTC|GMT|[+-](?:0\d|1[0-4])(?::?(?:00|15|30|45))?")
@@ -20,13 +21,13 @@ _IANA = re.compile(r"[A-Z][A-Za-z_]+/[A-Za-z0-9_+/-]+|UTC")
 
 @dataclass(frozen=True)
 class TimeFound:
-    """`formats` has more than one entry if nothing says in which order day and month stand."""
+    """The time of the rows. `formats` has several entries if nothing shows the order of day and month."""
 
     columns: tuple[int, ...]
     formats: tuple[str, ...]
     score: float = 0.0
     others: dict[int, str] = field(default_factory=dict)  # further columns of times, with their formats
-    zone: str | None = None  # which a column beside it names
+    zone: str | None = None  # the zone that a column beside the time names
 
     @property
     def format(self) -> str:
@@ -34,7 +35,8 @@ class TimeFound:
 
 
 def with_what_follows(found: TimeFound, names: Sequence[str], filled: Sequence[Sequence[str]]) -> TimeFound:
-    """Returns the time with the column behind it, if that says AM or PM, an offset or a zone."""
+    """Returns the time, completed by the column after it, if that column has AM or PM, an offset or a
+    zone."""
     at = found.columns[-1] + 1
     cells = filled[at] if at < len(filled) else ()
     if (
@@ -70,8 +72,8 @@ def _are_millis(said: set[str]) -> bool:
 
 
 def _are_offsets(name: str, said: set[str]) -> bool:
-    """Whether the cells are offsets from UTC. +02:00 and -05 are, and -10 only where a name says so, since it
-    may be a temperature."""
+    """Returns whether the cells are offsets from UTC. +02:00 and -05 are offsets. -10 is one only if the
+    column's name says so, because it may be a temperature."""
     if not all(map(_OFFSET.fullmatch, said)):
         return False
     named = _OFFSET_NAMES.search(name.lower()) is not None

@@ -1,4 +1,4 @@
-"""In which formats some texts can be times, and in which order of day and month."""
+"""Finds the formats in which texts can be times, with each possible order of day and month."""
 
 from __future__ import annotations
 
@@ -62,17 +62,18 @@ _MONTHS = (
     *("Q%q/%Y", "Q%q %Y", "Q%q-%Y", "%Y-Q%q", "%Y/Q%q", "%Y Q%q", "%YQ%q", "%q. Q%Y", "%qQ%Y"),
     *("Q%q.%Y", "Q%q, %Y", "Q%q/%y", "Q%q %y", "Q%q-%y", "Q%q'%y", "%qQ%y", "%V/%G", "%G/%V", "%G-%V"),
 )
-"""Dates that name no day: those of months and quarters. A week may be written as a month is."""
+"""Dates without a day: those of months and quarters. A week may have the form of a month."""
 
 BY_NAME = ("%j/%Y", "%j-%Y", "%y-%j", "%m/%y", "%y-%b", "%m %Y", "%V/%G", "%G/%V", "%G-%V")
-"""What may as well be the number of an order or a part: a date only in a column whose name says so."""
+"""Formats that also fit the number of an order or a part. They count only in a column whose name says that it
+has dates."""
 
 _DAYS_WITHOUT_YEAR = ("%d-%b", "%b-%d", "%b %d", "%d. %b", "%d.%m.")
 
 _DIGITS = ("%Y%m%d", "%d%m%Y", "%m%d%Y", "%y%m%d", "%d%m%y")
 _WITHOUT_YEAR = ("%b %d", "%d %b", "%d. %b", "%d-%b", "%d.%m.", "%m-%d")
 LEAP = "{2024} "
-"""What formats of times without a year begin with, before anybody has said the year."""
+"""The beginning of formats of times without a year, until a person has named the year."""
 
 _JOINS = (" ", "T", ":", "_", "-", "/", ".", ", ", " - ", "D", "")
 _CLOCKS = (
@@ -140,12 +141,12 @@ def _reads(text: str) -> tuple[str, ...]:
 
 
 def in_parts(text: str) -> tuple[str, ...]:
-    """Returns the formats of a text that is ISO 8601 as patterns of strptime."""
+    """Returns the formats of an ISO 8601 text as patterns of strptime."""
     return tuple(each for each in _that_may_read(text, _DATES) if time_reader(each)(text) is not None)
 
 
 def _that_may_read(text: str, dates: Sequence[str]) -> Iterator[str]:
-    """Yields the formats whose form the text has: a date, and a time of day behind it or before it."""
+    """Yields the formats whose form the text has: a date, with a time of day after it or before it."""
     for clock, join in product(_CLOCKS_BEFORE, _JOINS_BEHIND_CLOCK):
         time = _form(clock + join).match(text)
         if time is not None:
@@ -161,7 +162,7 @@ def _that_may_read(text: str, dates: Sequence[str]) -> Iterator[str]:
         if "%H" in date:
             continue
         for join, clock in product(_JOINS, _CLOCKS):
-            # Without anything between, only digits can be told apart.
+            # If nothing stands between the parts, only digits can be told apart.
             if not rest.startswith(join) or (not join and (date not in _DIGITS or ":" in clock)):
                 continue
             time = _form(clock).match(rest[len(join) :].lstrip())
@@ -179,7 +180,8 @@ def _behind_weekday(pattern: str, before: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _form(pattern: str) -> re.Pattern[str]:
-    """Returns a quick look that rules most formats out. Parts with nothing between have all their digits."""
+    """Returns a pattern that rules most formats out quickly. Parts with nothing between them have all their
+    digits."""
     parts = []
     for token in re.findall(r"(?:%[YymdHIMSj]){2,}|%.|KW|\s+|.", pattern):
         if token.startswith("%") and len(token) > 2:
@@ -193,7 +195,7 @@ def _form(pattern: str) -> re.Pattern[str]:
 
 
 def dates_in(text: str) -> list[tuple[str, str]]:
-    """Returns the dates that a text names, as ISO 8601 and as they stand there: both of 03/04/2024."""
+    """Returns the dates that a text names, each as ISO 8601 and as written. For 03/04/2024 it returns two."""
     found = []
     for match in _DATE_IN_TEXT.finditer(text):
         for pattern in _reads(match[0]):
@@ -207,7 +209,7 @@ def dates_in(text: str) -> list[tuple[str, str]]:
 def formats_of(texts: Sequence[str]) -> tuple[str, ...]:
     """Returns the formats in which at least 95 % of the texts are times, the likeliest first.
 
-    Several of them differ in the order of day, month and year, unless one text decides.
+    If no text decides the order of day, month and year, there is one format for each order.
     """
     some = _spread(texts)
     if not some:
@@ -226,14 +228,15 @@ def formats_of(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def has_day(time_format: str) -> bool:
-    """Returns whether a format names the day, rather than a month or a quarter alone."""
+    """Returns whether a format names the day. Some formats name only a month or a quarter."""
     return time_format == "iso" or re.search("%[djuV]", time_format) is not None
 
 
 def mixed_formats_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """Returns formats joined by ` | ` that read at least 95 % of the texts together, the likeliest first.
+    """Returns two or three formats, joined by ` | `, that together read at least 95 % of the texts, the
+    likeliest first.
 
-    Texts are of two or three formats. Returns () if one format reads them all, or if these do not.
+    Returns () if one format reads all texts, or if no such formats do.
     """
     some = _spread(texts)
     families: list[tuple[str, ...]] = []
@@ -286,14 +289,14 @@ def _sure(formats: Sequence[str]) -> list[str]:
 
 
 def with_clock(time_format: str, clock: str) -> str:
-    """Returns the format of a date with that of the time of day behind it."""
+    """Returns a format of a date, followed by a format of the time of day."""
     mark = RANGE if clock.startswith(RANGE) else ""
     dates = ("%Y-%m-%d" if each == "iso" else each for each in time_format.split(OR))
     return mark + OR.join(f"{each} {clock.removeprefix(RANGE)}" for each in dates)
 
 
 def formats_below_dates(texts: Sequence[str]) -> tuple[str, ...]:
-    """Returns formats of times of which the first has a date, and most below it have none."""
+    """Returns formats of times if the first text has a date, and most texts below it have none."""
     some = _spread(texts)
     dated = [text for text in some if shape(text) == "time"]
     clocks = [text for text in some if shape(text) == "clock"]
@@ -314,7 +317,8 @@ def _spread(texts: Sequence[str]) -> list[str]:
 
 
 def _without_repeats(formats: Sequence[str]) -> tuple[str, ...]:
-    """Leaves out formats that say the same otherwise: `%d` before `%m` is kept beside `%m` before `%d`."""
+    """Removes formats that have the same meaning as another: `%d` before `%m` is kept beside `%m` before
+    `%d`."""
     kept: dict[tuple[str, ...], str] = {}
     for each in formats:
         order = tuple(part for part in re.findall(r"%[A-Za-z]", each) if part in _OF_DATES)
@@ -323,7 +327,7 @@ def _without_repeats(formats: Sequence[str]) -> tuple[str, ...]:
 
 
 def likeliest(formats: Sequence[str], texts: Sequence[str], header: str) -> tuple[str, bool]:
-    """Returns (the format, whether nothing decides it). What decides: the header, then even steps."""
+    """Returns (the format, whether it is in doubt). First the header decides, then even steps."""
     if len(formats) == 1:
         return formats[0], False
     hinted = [each for each in formats if _spelled(each) in header.lower().replace(" ", "")]
@@ -337,7 +341,7 @@ def likeliest(formats: Sequence[str], texts: Sequence[str], header: str) -> tupl
 
 
 def _spelled(pattern: str) -> str:
-    """Returns the date as headers spell it: mm/dd/yyyy."""
+    """Returns the date as headers write it: mm/dd/yyyy."""
     date = re.split(r"[ T_]|:|%H|%I", pattern)[0]
     for part, letters in (("%Y", "yyyy"), ("%y", "yy"), ("%m", "mm"), ("%d", "dd")):
         date = date.replace(part, letters)
@@ -345,7 +349,7 @@ def _spelled(pattern: str) -> str:
 
 
 def _regularity(pattern: str, texts: Sequence[str]) -> float:
-    """Returns which share of the steps from text to text is the usual one."""
+    """Returns the share of the usual step among the steps from text to text."""
     read = time_reader(pattern)
     times = [moment[0] for text in texts[:READ_MAX] if (moment := read(text)) is not None]
     return max(_share_of_usual(times), _share_of_usual(_months(times)))
@@ -364,7 +368,8 @@ def _share_of_usual(times: Sequence[int]) -> float:
 
 
 def _months(times: Sequence[int]) -> list[int]:
-    """Returns the months if each time is the first moment of one: a month is a usual step as well."""
+    """Returns the months if each time is the first moment of a month, because a month is a usual step,
+    too."""
     moments = [datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time) for time in times]
     if any((moment.day, moment.hour, moment.minute) != (1, 0, 0) for moment in moments):
         return []

@@ -1,4 +1,4 @@
-"""Year, month, day, hour and so on in the first columns of a table that names no columns."""
+"""Finds year, month, day, hour and other parts of a time in the first columns of a table without names."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ _NO_NAME = re.compile(r"c\d+")
 
 
 def parts_without_names(names: Sequence[str], columns: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Returns the formats of the first columns if each row is later than the one before: %Y, %m, %d, or ().
+    """Returns the formats of the first columns if each row is later than the row before: %Y, %m, %d, or ().
 
-    Counts that happen to be small do not rise so. Once the rows rise, a further column belongs to the time
-    only if all of its cells have two digits, some begin with 0, and all rows still rise: 20 may be a
-    temperature. Minutes and seconds may as well be the same in all rows: 30, with rows an hour apart.
+    Other small numbers do not rise in this way. If the rows rise, a further column belongs to the time only
+    under three conditions: all its cells have two digits, some begin with 0, and all rows still rise. 20, for
+    example, may be a temperature. Minutes and seconds may be the same in all rows: 30, if the rows are an
+    hour apart.
     """
     if not all(_NO_NAME.fullmatch(name) for name in names):
         return ()

@@ -1,21 +1,41 @@
-"""What a text says about when: the one meaning of a time's format, for the preview and the import.
+"""Reads times from texts. The preview and the import use the same formats.
 
-A format is `iso`; `{2024-05-01 10:20:30} seconds` (since then); `epoch_s`, `epoch_ms`, `epoch_us` or
-`epoch_ns`; `labview_s` (seconds since 1904, in UTC); `filetime` (tenths of microseconds since 1601, in UTC)
-or `dotnet_ticks` (since the year 1); `excel_days`, `excel_days_1904`, `matlab_days`, `julian_days` or
-`modified_julian_days`; or a pattern of strptime. In a pattern, `%S` may have a fraction, `24:00` is the next
-midnight, `%b` and `%B` are names of months in the languages of MONTHS, and
-`seconds_of_day` is the seconds since the midnight of the date. `milliseconds` follow a second in a column of
-their own. `%a` is the name of a day, which says nothing. `%Z` is what the zone is called then, such as CEST.
-A run of spaces counts as one. `%G` and `%V` are a year and a week of ISO 8601, and `%u` a day of that week,
-else Monday. `KW` is any word for a week. `%q` is a quarter, and `Q` any word for one. A year, a month or a
-quarter without a day begins on its first day. `%j` may have a fraction of a day. `hhmm` is 5 for 00:05. The
-name of a zone behind ISO 8601 says nothing here. ` | ` stands between formats of which one reads the text.
-What stands in braces before a format says what the text lacks. `{2024}` is for times without a year:
-`year_of` gives that of the first row. `{2024-05-01}` is for times of day: `date_of` gives the date of the
-first row, and hours may go on behind 24. `{above}` is for times of which some have no date, since it stands
-in a row above. Such a time is read on the first day of the year 1, which `turns` replaces. `{range}` is for
-ranges such as `08:00-08:15`: their beginning, and with `{range end}` their end.
+A format is one of these:
+
+    iso                                  ISO 8601; the name of a zone after the time is ignored
+    {2024-05-01 10:20:30} seconds        seconds since that moment
+    epoch_s, epoch_ms, epoch_us, epoch_ns   since 1970
+    labview_s                            seconds since 1904, in UTC
+    filetime                             tenths of microseconds since 1601, in UTC
+    dotnet_ticks                         tenths of microseconds since the year 1
+    excel_days, excel_days_1904, matlab_days, julian_days, modified_julian_days
+    a pattern of strptime
+
+In a pattern:
+
+    %S          may have a fraction; 24:00 is the next midnight
+    milliseconds    follow a second, in a column of their own
+    seconds_of_day  the seconds since the midnight of the date
+    hhmm        5 for 00:05
+    %b, %B      names of months in the languages of MONTHS
+    %a          the name of a day, which is ignored
+    %Z          the present name of the zone, such as CEST
+    %j          may have a fraction of a day
+    %G, %V, %u  a year, a week and a day of ISO 8601; without a day, the week begins on Monday
+    KW, Q       any word for a week, any word for a quarter
+    %q          a quarter
+
+A run of spaces counts as one space. A year, a month or a quarter without a day means its first day. Several
+formats are joined by ` | `: the first one that fits reads the text.
+
+A part in braces before a format adds what the texts lack:
+
+    {2024}        for times without a year: `year_of` returns the year of the first row
+    {2024-05-01}  for times of day: `date_of` returns the date of the first row; hours may exceed 24
+    {above}       for times whose date may stand in a row above; a time without a date gets the first day of the
+                  year 1, which `turns` replaces
+    {range}       for ranges such as 08:00-08:15: their beginning
+    {range end}   for such ranges: their end
 """
 
 from __future__ import annotations

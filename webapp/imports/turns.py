@@ -1,4 +1,4 @@
-"""Times that name no year, or times of day without a date: which year or which day is theirs."""
+"""Adds the year to times without a year, and the day to times of day without a date."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from webapp.imports.time_text import ABOVE, DAY_US, date_of, year_of
 
 _HALF_A_YEAR_US = 183 * DAY_US
-_CLOCK_CHANGE_US = 2 * 3_600_000_000  # a fall of less may be a changed clock, or a row out of its order
+_CLOCK_CHANGE_US = 2 * 3_600_000_000  # a smaller step back may be a clock change, or a row out of order
 
 _YEAR_1_US = -719_162 * DAY_US
 _YEAR_2_US = _YEAR_1_US + 365 * DAY_US
@@ -17,9 +17,9 @@ Times = NDArray[np.int64]
 
 
 class Years:
-    """Follows the rows through the file. All times that it is given are of the same year.
+    """Follows the rows through the file, and adds the year. All given times are of the same year.
 
-    The year begins again where December is followed by January.
+    A new year begins where January follows December.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Years:
         self._years = 0
 
     def of(self, times: Times, known: NDArray[np.bool_]) -> Times:
-        """Returns the times, in microseconds, of which those that are known have their years."""
+        """Returns the times in microseconds. The known ones have their year."""
         some = times[known]
         if not len(some):
             return times
@@ -46,9 +46,10 @@ class Years:
 
 
 class Days:
-    """Follows the rows through the file. All times that it is given are of the same day.
+    """Follows the rows through the file, and adds the day. All given times are of the same day.
 
-    A day begins where the time falls by more than two hours; with the newest row first, where it rises so.
+    A new day begins where the time falls by more than two hours. If the newest row comes first, it begins
+    where the time rises by more than two hours.
     """
 
     def __init__(self, newest_first: bool) -> None:
@@ -57,7 +58,7 @@ class Days:
         self._days = 0
 
     def of(self, times: Times, known: NDArray[np.bool_]) -> Times:
-        """Returns the times, in microseconds, of which those that are known have their days."""
+        """Returns the times in microseconds. The known ones have their day."""
         some = times[known]
         if not len(some):
             return times
@@ -70,15 +71,16 @@ class Days:
 
 
 class Above:
-    """Follows the rows through the file. Times in the year 1 have no date of their own: it stands in the last
-    row above that has one, and a day begins where the time falls by more than two hours."""
+    """Follows the rows through the file, and adds the date of a row above. A time in the year 1 has no date
+    of its own: its date is that of the last row above with a date. A new day begins where the time falls by
+    more than two hours."""
 
     def __init__(self) -> None:
         self._date: int | None = None
         self._last = self._days = 0
 
     def of(self, times: Times, known: NDArray[np.bool_]) -> Times:
-        """Returns the times, in microseconds, with their dates. Rows above all dates are made unknown."""
+        """Returns the times in microseconds, with their dates. Rows above the first date become unknown."""
         some = times[known]
         bare = some < _YEAR_2_US
         if not bare.any():
@@ -108,7 +110,8 @@ class Above:
 
 
 def turns_of(time_format: str, newest_first: bool) -> Years | Days | Above | None:
-    """Returns what follows the rows whose times have this format, if they lack their year or their date."""
+    """Returns the object that adds the year or the date to times of this format, or None if they lack
+    neither."""
     if time_format.startswith(ABOVE):
         return Above()
     if year_of(time_format) is not None:

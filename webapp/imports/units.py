@@ -1,4 +1,4 @@
-"""Units of measurement: which cells are one, and which stand behind a column's name."""
+"""Recognises units of measurement: in cells, and after the names of columns."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ bool boolean sint int dint lint usint uint udint word dword real lreal float flo
 int16 int32 int64 uint16 uint32 string varchar text timestamp datetime numeric
 """
 TYPES = frozenset(_TYPE_WORDS.split())
-"""What stands in a line of types below names, as controllers and databases write it."""
+"""The texts in a line of types below the names, as controllers and databases write it."""
 
 _SYMBOLS = frozenset(_SYMBOL_WORDS.split())
 _CURRENCIES = frozenset(_CURRENCY_WORDS.split())
 _AGGREGATES = frozenset(_AGGREGATE_WORDS.split())
-_PREFIXES = ("k", "M", "G", "T")  # 1.5k is 1500, and no unit
-_TWO_NUMBERS = re.compile(r"\d[^\W_]")  # as behind the 1 of 1h30m
+_PREFIXES = ("k", "M", "G", "T")  # 1.5k is 1500, so k is no unit
+_TWO_NUMBERS = re.compile(r"\d[^\W_]")  # for example after the 1 of 1h30m
 _BESIDE_NUMBER = re.compile(
     r"[(+-]? *[+-]? *(?P<before>[^\d\s().,+-][^\d()+-]{0,7})?[+-]? *"
     r"(?:[0-9][0-9.,'\u2019 ]*(?:[.,]-{1,2})?|[.,][0-9]+)(?:[eE][+-]?[0-9]{1,3}(?![0-9]))? *"
@@ -54,7 +54,7 @@ _BEHIND = re.compile(r"^(?P<name>.*[^\s,]),\s+(?P<unit>\S.{0,20})$")
 
 
 def is_unit(text: str) -> bool:
-    """Returns whether it is a unit, such as `m3/h`, `[bar]`, `deg C` or `EUR`."""
+    """Returns whether the text is a unit, such as `m3/h`, `[bar]`, `deg C` or `EUR`."""
     text = text.strip().strip("[]()").strip()
     if _DATE_ORDER.search(text) and _DATE_LETTERS.fullmatch(text):
         return True
@@ -65,7 +65,7 @@ def is_unit(text: str) -> bool:
 
 
 def is_currency(text: str) -> bool:
-    """Returns whether it is a currency, such as `€`, `US$`, `kr` or `CHF`."""
+    """Returns whether the text is a currency, such as `€`, `US$`, `kr` or `CHF`."""
     text = text.strip()
     if text.lower() in _CURRENCIES:
         return True
@@ -76,7 +76,7 @@ def is_currency(text: str) -> bool:
 
 
 def unit_beside(text: str) -> str | None:
-    """Returns the unit that stands before or behind the number of a text such as `-1.5 bar` or `($ 5)`."""
+    """Returns the unit before or after the number in a text such as `-1.5 bar` or `($ 5)`, or None."""
     found = _BESIDE_NUMBER.fullmatch(in_ascii(text).strip())
     if found is None:
         return None
@@ -94,7 +94,7 @@ _ITEM = re.compile(r"\S\[\d+\]$", re.ASCII)
 
 
 def is_aggregate(text: str) -> bool:
-    """Returns whether it says how a logger made its values: `Avg`, `Smp`."""
+    """Returns whether the text names the aggregate by which a logger made its values: `Avg`, `Smp`."""
     return text.strip().lower() in _AGGREGATES
 
 
@@ -107,7 +107,7 @@ def without_unit(header: str) -> tuple[str, str | None]:
         unit = found["square"] or found["round"]
         if _DATE_ORDER.search(unit):
             return found["name"].strip(), None
-        # In square brackets anything may be a unit; in round ones it has to be known as one.
+        # Any text in square brackets may be a unit. In round brackets, only a known unit counts.
         if (found["square"] and not re.search(r"\d{3}|:", unit)) or is_unit(unit):
             return found["name"].strip(), unit.strip()
         return header, None

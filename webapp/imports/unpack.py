@@ -1,4 +1,4 @@
-"""Packed files: which kinds there are, and their bytes, a bounded part at a time."""
+"""Unpacks files: knows the kinds of packed files, and reads a bounded part of their bytes at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _BEGINNINGS: dict[bytes, Compression] = {
 }
 BEGINNING_BYTES = max(map(len, _BEGINNINGS))
 XZ_MEMORY_BYTES = 128 << 20
-"""The file says how much memory its unpacking takes: 65 MiB at most if `xz` has packed it."""
+"""The memory limit for unpacking xz. The file names how much memory it needs: at most 65 MiB if `xz` has
+packed it."""
 
 _READ_BYTES = 64 << 10
 
@@ -30,21 +31,21 @@ BROKEN = (
     *(zlib.error, lzma.LZMAError, pa.ArrowException),
     *(EOFError, zipfile.BadZipFile, gzip.BadGzipFile, NotImplementedError),
 )
-"""What is raised for a file that cannot be unpacked. An OSError without a number is one as well."""
+"""The errors of files that cannot be unpacked. An OSError without a number means the same."""
 
 
 def is_broken(error: BaseException) -> bool:
-    """Whether an error says that a file cannot be unpacked, rather than that it cannot be read from disk."""
+    """Returns whether an error means that a file cannot be unpacked. Otherwise the disk could not be read."""
     return isinstance(error, BROKEN) or (isinstance(error, OSError) and error.errno is None)
 
 
 def compression_of(begin: bytes) -> Compression:
-    """Returns how a file with these first bytes is packed: "" if it is not."""
+    """Returns the kind of a packed file by its first bytes, or "" for a file that is not packed."""
     return next((kind for mark, kind in _BEGINNINGS.items() if begin.startswith(mark)), "")
 
 
 def unpack(file: IO[bytes], compression: Compression) -> IO[bytes]:
-    """Returns the unpacked bytes of a file, which is read from its beginning. A zip archive is none."""
+    """Returns the unpacked bytes of a file, read from its beginning. It does not unpack zip archives."""
     file.seek(0)
     if compression == "gzip":
         return cast(IO[bytes], gzip.GzipFile(fileobj=file))
@@ -58,7 +59,7 @@ def unpack(file: IO[bytes], compression: Compression) -> IO[bytes]:
 
 
 class _KeptOpen(io.RawIOBase):
-    """A file that Arrow does not close."""
+    """A file that stays open when Arrow closes it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -71,7 +72,8 @@ class _KeptOpen(io.RawIOBase):
 
 
 class _Zstd(io.RawIOBase):
-    """Frames of zstd, one behind the other. Arrow needs 128 MiB at most, and says if a part is missing."""
+    """Reads frames of zstd, one after the other. Arrow needs at most 128 MiB of memory, and reports a missing
+    part."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._stream = pa.CompressedInputStream(pa.PythonFile(_KeptOpen(file), mode="r"), "zstd")
@@ -86,7 +88,7 @@ class _Zstd(io.RawIOBase):
 
 
 class _Xz(io.RawIOBase):
-    """Streams of xz, one behind the other. Raises LZMAError and EOFError."""
+    """Reads streams of xz, one after the other. Raises LZMAError and EOFError."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -103,7 +105,7 @@ class _Xz(io.RawIOBase):
             )
             self._waiting = b""
             if self._decoder is None:
-                data = data.lstrip(b"\0")  # streams may have zeros between them
+                data = data.lstrip(b"\0")  # zeros may stand between two streams
                 if not data:
                     return 0
                 self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)

@@ -32,8 +32,8 @@ A part in braces before a format adds what the texts lack:
 
     {2024}        for times without a year: `year_of` returns the year of the first row
     {2024-05-01}  for times of day: `date_of` returns the date of the first row; hours may exceed 24
-    {above}       for times whose date may stand in a row above; a time without a date gets the first day of the
-                  year 1, which `turns` replaces
+    {above}       for times whose date may stand in a row above; a time without a date gets the first day
+                  of the year 1, which `turns` replaces
     {range}       for ranges such as 08:00-08:15: their beginning
     {range end}   for such ranges: their end
 """
@@ -130,7 +130,8 @@ OFFSET = r"\(?(?:(?:GMT|UTC) ?)?(?P<z>Z|[+-]\d{1,2}(?::?\d\d)?)\)?(?: ?\([^()]{2
 """+02:00, GMT+2 or (UTC+2), with the zone's name behind it."""
 
 HOUR_TWICE = r"\d{1,2}(?:(?<=[1-3])[AB])?"
-"""An hour. Those that a clock has twice in autumn may be 2A and 2B: the order of the rows says the same."""
+"""An hour. In autumn, the two passes of a repeated hour may be 2A and 2B. The letters are ignored, because
+the order of the rows decides."""
 
 _PARTS = {
     "%Y": r"(?P<Y>\d{4})",
@@ -176,8 +177,8 @@ Parsed = tuple[int, bool] | None
 
 @lru_cache(maxsize=256)
 def time_reader(time_format: str) -> Callable[[str], Parsed]:
-    """Returns the function that reads texts of this format. It returns None for a text that is no such time.
-    ValueError says what is wrong with the format."""
+    """Returns a function that reads texts of this format. The function returns None for a text that is no
+    such time. Raises ValueError, which says what is wrong with the format."""
     if time_format == "iso":
         return _read_iso
     if time_format in _EPOCHS_US:
@@ -204,7 +205,7 @@ def time_reader(time_format: str) -> Callable[[str], Parsed]:
 
 
 def is_count(time_format: str) -> bool:
-    """Returns whether it is the format of numbers, which may have a decimal comma."""
+    """Returns whether the format is one of numbers, which may have a decimal comma."""
     return time_format in COUNTED or _SINCE.fullmatch(time_format) is not None
 
 
@@ -233,7 +234,7 @@ def _one_of(readers: Sequence[Callable[[str], Parsed]]) -> Callable[[str], Parse
 
 
 def clock_of(time_format: str) -> str:
-    """Returns the time of day in a format, or "" if it has none or if a part of the date stands behind it."""
+    """Returns the time of day in a format, or "" if it has none, or if a part of the date comes after it."""
     if time_format == "iso":
         return f"%H:%M:%S{OR}%H:%M"
     found = _CLOCK.search(time_format)
@@ -242,7 +243,8 @@ def clock_of(time_format: str) -> str:
 
 
 def _reader_below_dates(time_format: str) -> Callable[[str], Parsed]:
-    """Returns what reads times that have their date and, on the first day of the year 1, those without."""
+    """Returns a function that reads times with a date, and times without a date, which get the first day of
+    the year 1."""
     read, clock = time_reader(time_format), clock_of(time_format)
     if not clock:
         return lambda text: read(text) if text.strip() else (_YEAR_1_US, False)
@@ -258,8 +260,8 @@ def _clock_reader(clock: str) -> Callable[[str], Parsed]:
 def _reader_of_ranges(
     time_format: str, reader: Callable[[str], Callable[[str], Parsed]]
 ) -> Callable[[str], Parsed]:
-    """Returns what reads the beginning or the end of a range. Behind its middle there may be no date.
-    `reader` gives what reads one of both times."""
+    """Returns a function that reads the beginning or the end of a range. The second half of a range may have
+    no date. `reader` returns the reader for one of the two times."""
     ends = time_format.startswith(RANGE_END)
     bare = time_format.removeprefix(RANGE).removeprefix(RANGE_END)
     read, clock = reader(bare), clock_of(bare)
@@ -284,19 +286,19 @@ def _reader_of_ranges(
 
 
 def year_of(time_format: str) -> int | None:
-    """Returns the year that a format gives times which name none."""
+    """Returns the year that a format adds to times without a year, or None."""
     found = _GIVEN.match(time_format)
     return None if found is None or found[2] else int(found[1])
 
 
 def date_of(time_format: str) -> tuple[int, int, int] | None:
-    """Returns the year, month and day that a format gives times of day."""
+    """Returns the year, month and day that a format adds to times of day, or None."""
     found = _GIVEN.match(time_format)
     return (int(found[1]), int(found[2]), int(found[3])) if found is not None and found[2] else None
 
 
 def without_given(time_format: str) -> str:
-    """Returns the format without the year or the date that it gives."""
+    """Returns the format without the year or the date that it adds."""
     return _GIVEN.sub("", time_format)
 
 
@@ -308,7 +310,7 @@ def _compiled(time_format: str, year_given: bool, date_given: bool) -> re.Patter
         if part.isspace():
             parts.append(r"\s+")
         elif part == "%H" and date_given:
-            parts.append(r"(?P<H>\d{1,4})(?:(?<=[1-3])[AB])?")  # hours may go on: 29:30:00
+            parts.append(r"(?P<H>\d{1,4})(?:(?<=[1-3])[AB])?")  # hours may exceed 24: 29:30:00
         elif part == "%S" and not fraction_apart:
             parts.append(_SECOND_WITH_FRACTION)
         elif part in _PARTS:
@@ -343,7 +345,8 @@ def _read_count(text: str, unit_us: Decimal, offset: int | Decimal, utc: bool) -
 
 
 def _read_days(text: str, days_before_1970: Decimal) -> Parsed:
-    """To the millisecond: a day with nine decimals, as programs write it, is no more exact than 86 us."""
+    """Rounds to the millisecond, because a day with nine decimals, as programs write it, is only exact to 86
+    us."""
     found = _read_count(text, Decimal(DAY_US) / 1000, days_before_1970, utc=False)
     return None if found is None else (found[0] * 1000, False)
 
@@ -408,7 +411,7 @@ def _date(said: dict[str, str | None], year_given: int | None) -> tuple[int, int
 
 
 def _century(year: int) -> int:
-    """Returns the year that two digits mean in Python and POSIX: 69 to 99 are of the last century."""
+    """Returns the year of two digits, as in Python and POSIX: 69 to 99 belong to the last century."""
     return year + (1900 if year >= 69 else 2000)
 
 

@@ -31,8 +31,8 @@ def create_pipeline(
     title: str = "",
     action: str = "pipeline.create",
 ) -> Pipeline:
-    """Creates a pipeline. Without a name, it gets one that is made of its title. `document` may have another
-    name; it gets this one. `action` is how the audit log names it."""
+    """Creates a pipeline. Without `name`, the pipeline gets a name that is made of its title. If `document`
+    has another name, it is replaced. `action` is the entry in the audit log."""
     require(actor, Role.EDITOR, "create pipelines")
     if name is None:
         name = _fresh_name(title)
@@ -55,7 +55,8 @@ def create_pipeline(
 
 
 def _fresh_name(title: str) -> str:
-    """Returns a name for a new pipeline that people call `title`. Raises Conflict if there is such a one."""
+    """Returns a name for a new pipeline with the title `title`. Raises Conflict if a pipeline already has
+    this title."""
     there = Pipeline.objects.only("name", "draft")
     if any(title.lower() == (title_of(pipeline.draft) or pipeline.name).lower() for pipeline in there):
         raise Conflict(f'A pipeline "{title}" exists already.', next="Choose another name.")
@@ -64,7 +65,8 @@ def _fresh_name(title: str) -> str:
 
 @transaction.atomic
 def save_draft(actor: User, name: str, document: dict[str, Any], revision: int) -> Pipeline:
-    """Replaces the draft that had `revision`. Conflict carries both documents, so none is lost."""
+    """Replaces the draft that had `revision`. Raises Conflict with both documents if the draft has another
+    revision by now, so no change is lost."""
     require(actor, Role.EDITOR, "edit pipelines")
     pipeline = pipeline_named(name, for_update=True)
     _check_draft(name, document)
@@ -86,7 +88,8 @@ def save_draft(actor: User, name: str, document: dict[str, Any], revision: int) 
 
 
 def set_draft(actor: User | None, pipeline: Pipeline, document: dict[str, Any]) -> None:
-    """Makes this document the draft, at the next revision, and saves. `actor` is None for control itself."""
+    """Makes this document the draft, with the next revision, and saves it. `actor` is None if control itself
+    does it."""
     pipeline.draft = document
     pipeline.draft_revision += 1
     pipeline.updated_by = actor
@@ -94,7 +97,7 @@ def set_draft(actor: User | None, pipeline: Pipeline, document: dict[str, Any]) 
 
 
 def overtaken(pipeline: Pipeline, revision: int) -> str:
-    """Returns a sentence that says who has changed the draft since that revision."""
+    """Returns a sentence that names who has changed the draft since `revision`."""
     by = pipeline.updated_by.username if pipeline.updated_by else "somebody"
     return (
         f'"{pipeline.title}" was changed by {by} meanwhile: it is at revision {pipeline.draft_revision}, '
@@ -130,7 +133,7 @@ def restore_version(actor: User, name: str, number: int) -> Pipeline:
 
 
 def snapshot(actor: User | None, pipeline: Pipeline, note: str) -> PipelineVersion:
-    """Keeps the draft as a version. Returns the newest version if it has the same document."""
+    """Saves the draft as a version. Returns the newest version if its document is the same."""
     newest = pipeline.versions.first()
     if newest is not None and newest.document == pipeline.draft:
         return newest
@@ -162,7 +165,8 @@ def check_name(name: str) -> None:
 
 
 def _check_draft(name: str, document: dict[str, Any]) -> None:
-    """Checks that a draft belongs to this pipeline and that the editor can read it. It may have faults."""
+    """Checks that a draft belongs to this pipeline and that the editor can draw it. The draft may have other
+    faults."""
     called = metadata_of(document).get("name")
     faults = []
     if called != name:

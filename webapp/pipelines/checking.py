@@ -1,4 +1,4 @@
-"""Validates documents against what this installation has: operators, nodes, uploaded files."""
+"""Validates documents against the operators, nodes and uploaded files of this installation."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ def check(document: dict[str, Any]) -> Validation:
 
 
 def connection_faults(document: dict[str, Any]) -> list[Fault]:
-    """Returns a fault for each element that names a connection which is not there or of another kind."""
+    """Returns a fault for each element whose connection does not exist or is of another kind."""
     elements = document.get("spec", {}).get("elements") if isinstance(document.get("spec"), dict) else None
     named = [
         (place, element, each)
         for place, element in enumerate(elements if isinstance(elements, list) else ())
         if isinstance(element, dict) and isinstance(element.get("params"), dict)
         for each in sorted(named_in([element]))
-        if re.fullmatch(NAME, each.name)  # else the parameter itself has a fault
+        # Another name is a fault of the parameter, which is reported elsewhere.
+        if re.fullmatch(NAME, each.name)
     ]
     there = kinds_by_name({each.name for _, _, each in named}) if named else {}
     faults = []
@@ -82,12 +83,12 @@ _FILE_PARAMETER = re.compile(r"spec\.elements\[(\d+)\]\.params\.(\w+)")
 
 
 def _with_file(document: dict[str, Any], fault: Fault) -> Fault:
-    """Puts the name that the user gave an uploaded file in front of what is wrong with it."""
+    """Puts the name of the uploaded file before the message of a fault about the file."""
     place = _FILE_PARAMETER.fullmatch(fault.path)
     if place is None or fault.code != "schema":
         return fault
     params = document["spec"]["elements"][int(place[1])].get("params") or {}
-    reference = params.get(place[2])  # a fault may be about a file that is not given
+    reference = params.get(place[2])  # the fault may be about a missing reference
     if not isinstance(reference, str) or not reference.startswith("upload:"):
         return fault
     file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("name").first()
@@ -95,7 +96,7 @@ def _with_file(document: dict[str, Any], fault: Fault) -> Fault:
 
 
 def planned(document: PipelineDocument, deployment: str) -> tuple[GroupSpec, ...]:
-    """Returns what nodes run for a valid document. Raises DocumentInvalid."""
+    """Returns the groups that nodes run for a valid document. Raises DocumentInvalid."""
     rows = DataFile.objects.filter(state__in=[DataFile.State.IMPORTED, DataFile.State.MODEL])
     files = {
         file.reference: file.table_sha256 or file.sha256 for file in rows.only("id", "sha256", "table_sha256")
@@ -111,8 +112,8 @@ def planned(document: PipelineDocument, deployment: str) -> tuple[GroupSpec, ...
 
 
 def describe_file(reference: str) -> bytes:
-    """Returns what is known of `upload:<id>` without its bytes: a table's Facts as JSON, a model's
-    description. Raises FileNotFoundError, which says why nothing can read it yet."""
+    """Returns the description of the file `upload:<id>` without its bytes: the Facts of a table as JSON, or a
+    model's description. Raises FileNotFoundError with the reason if the file is not imported yet."""
     file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).defer("sample").first()
     if file is None or not reference.startswith("upload:"):
         raise FileNotFoundError("this uploaded file no longer exists; upload it again or choose another one")
@@ -124,7 +125,8 @@ def describe_file(reference: str) -> bytes:
 
 
 def why_not_imported(file: DataFile) -> str:
-    """Returns in words why nothing can read the file's table yet, and what to do."""
+    """Returns why an element cannot read the file's table yet, and what the user can do, as text for
+    people."""
     state = DataFile.State
     if file.state == state.LOOKING:
         return "it is being looked at; wait a moment"

@@ -1,4 +1,4 @@
-"""The difference between two documents, element by element."""
+"""Compares two documents, element by element."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from webapp.pipelines.schemas import Change, ChangedElement, Difference, GroupsChange
 from webapp.pipelines.shape import drawn_groups, elements_of
 
-IGNORED = ("ui",)  # where the editor drew it
+IGNORED = ("ui",)  # the places of elements in the drawing
 
 
 def difference(old: dict[str, Any], new: dict[str, Any]) -> Difference:

@@ -1,5 +1,5 @@
-"""How the import of a data file goes on, as control reports it. Each step counts only for the order for which
-it was begun, so nothing that came too late changes a file."""
+"""Stores the steps of a file's import, as control reports them. A step counts only for the order for which it
+was begun. So a report that comes too late changes nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _current(file: DataFile) -> QuerySet[DataFile]:
 
 
 def progressed(file: DataFile, bytes_done: int, bytes_total: int, rows: int) -> bool:
-    """Notes how far the import is. Returns whether it is still wanted."""
+    """Stores the progress of the import. Returns whether the import is still wanted."""
     return bool(_current(file).update(bytes_done=bytes_done, bytes_total=bytes_total, rows_done=rows))
 
 
@@ -35,7 +35,8 @@ def wanted(file: DataFile) -> bool:
 
 
 def looked(file: DataFile, detection: Detection, sample: Any) -> bool:
-    """Notes how a file can be read. Without questions it is imported. Returns whether it was still wanted."""
+    """Stores how a file can be read. If there are no questions, the import begins. Returns whether this was
+    still wanted."""
     asks = bool(detection.questions) or file.confirm
     reading = None if asks else detection.reading.model_dump(mode="json")
     return bool(
@@ -53,9 +54,9 @@ def looked(file: DataFile, detection: Detection, sample: Any) -> bool:
 
 
 def imported(file: DataFile, report: Report, facts: Any, table_sha256: str, table_size: int) -> bool:
-    """Notes the table of a file, and asks what only the whole file has shown.
+    """Stores the table of a file, and asks the questions that only the whole file has shown.
 
-    Returns whether it was still wanted.
+    Returns whether the import was still wanted.
     """
     questions = open_questions(report.questions, file.settled)
     values: dict[str, Any] = {
@@ -78,7 +79,7 @@ def imported(file: DataFile, report: Report, facts: Any, table_sha256: str, tabl
 
 
 def failed(file: DataFile, trouble: FileTrouble) -> bool:
-    """Notes why a file cannot be looked at or imported. Returns whether it was still wanted."""
+    """Stores why a file cannot be looked at or imported. Returns whether this was still wanted."""
     return bool(_current(file).update(state=State.FAILED, error=trouble))
 
 

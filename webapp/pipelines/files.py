@@ -1,4 +1,5 @@
-"""Uploaded data files. The bytes go to the central chunk service, and the database holds their name."""
+"""Stores uploaded data files. The chunk service holds the bytes, and the database holds their hash and
+name."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ NAME_CHARACTERS_MAX = 120
 
 
 def upload(actor: User, file: HashedFile, *, confirm: bool = False) -> DataFile:
-    """Stores one data file, which control then looks at. The same bytes are stored only once.
+    """Stores one data file. Control then looks at it. Equal bytes are stored only once.
 
-    With `confirm`, nothing is imported before a person has seen how it is read.
+    With `confirm`, the import begins only after a person has confirmed how the file is read.
     """
     require(actor, Role.EDITOR, "upload files")
     size = file.size or 0
@@ -71,7 +72,8 @@ def is_model(name: str) -> bool:
 
 
 def _described(file: UploadedFile, size: int) -> bytes:
-    """Returns what a model takes and gives, which can stand anywhere in its file."""
+    """Returns a description of a model's inputs and outputs. The description may stand anywhere in the
+    model's file."""
     if size > MODEL_BYTES_MAX:
         raise TooLarge(
             f"The model is larger than {MODEL_BYTES_MAX:,} bytes.",
@@ -129,7 +131,7 @@ def file_detail(file: DataFile, uses: list[FileUse]) -> FileDetail:
 
 
 def safe_name(name: str) -> str:
-    """Returns a bare file name for showing and downloading: no directories, no control characters."""
+    """Returns a plain file name for display and downloads: without directories and control characters."""
     name = unicodedata.normalize("NFC", PurePosixPath(name.replace("\\", "/")).name)
     name = re.sub(r"[^\w. ()+-]", "_", name).strip(" .")
     if len(name) > NAME_CHARACTERS_MAX:

@@ -1,7 +1,5 @@
-"""What a person orders for an uploaded file: import it, stop, or read it in another way.
-
-Control carries it out.
-"""
+"""Takes a user's orders about an uploaded file: import it, stop, or read it in another way. Control carries
+the orders out."""
 
 from __future__ import annotations
 
@@ -49,8 +47,9 @@ def report_of(id: str) -> Report:
 
 
 def preview_of(id: str, reading: Reading | None, fixed: Mapping[str, JsonValue]) -> FilePreview:
-    """Returns the beginning of a file as this reading has it, or as it is detected around what is fixed. With
-    neither, as it was or is to be imported."""
+    """Returns the beginning of a file as `reading` reads it. Without `reading`, the file is detected again
+    around the `fixed` places. Without both, the preview shows the file as it was imported or is to be
+    imported."""
     file = DataFile.objects.filter(pk=data_file(id).pk).get()
     if file.sample is None or file.detection is None:
         raise Conflict(
@@ -77,11 +76,12 @@ def preview_of(id: str, reading: Reading | None, fixed: Mapping[str, JsonValue])
 
 @transaction.atomic
 def import_file(actor: User, id: str, reading: Reading | None, answers: Mapping[str, int]) -> DataFile:
-    """Orders the import of a file as `reading` says, or as it was detected with these answers.
+    """Orders the import of a file as `reading` says. Without `reading`, the file is read as it was detected,
+    with these answers.
 
-    With a reading, the answers are only noted: the same is not asked again. If the answers choose a table
-    that has further questions, nothing is imported, and the file asks these. A file that nobody could look at
-    is looked at again.
+    With `reading`, the answers are only stored, so that the same questions do not come again. If the answers
+    choose a table with further questions, nothing is imported, and the file shows these questions. A file
+    whose look has failed is looked at again.
     """
     require(actor, Role.EDITOR, "import files")
     file = data_file(id, for_update=True)
@@ -97,7 +97,8 @@ def import_file(actor: User, id: str, reading: Reading | None, answers: Mapping[
                 return _asks_further(file, found)
             detection = found
         chosen = _decided(detection, reading, answers).model_dump(mode="json")
-        # What only the whole file shows is asked when it is imported. It stays so if that is the answer.
+        # A question that only the whole file shows comes after the import. If the answer changes nothing,
+        # the file stays imported.
         same = bool(file.table_sha256) and file.reading == chosen and file.state == State.ASKS
         file.state = State.IMPORTED if same else State.IMPORTING
         file.reading = chosen
@@ -110,7 +111,7 @@ def import_file(actor: User, id: str, reading: Reading | None, answers: Mapping[
 
 
 def _led_on(file: DataFile, detection: Detection, answers: Mapping[str, int]) -> Detection:
-    """Returns the detection of the table that the answers choose, which has questions of its own."""
+    """Returns the detection of the table that the answers choose. This table has questions of its own."""
     fixed: dict[str, JsonValue] = {}
     head = None
     try:
@@ -124,7 +125,7 @@ def _led_on(file: DataFile, detection: Detection, answers: Mapping[str, int]) ->
 
 
 def _asks_further(file: DataFile, detection: Detection) -> DataFile:
-    """Keeps the table that was chosen, and asks what has to be known of it."""
+    """Stores the chosen table, and asks its questions."""
     file.state = State.ASKS
     file.detection = detection.model_dump(mode="json")
     file.reading = None
@@ -151,7 +152,8 @@ def _refuse_unless_it_waits(file: DataFile) -> None:
 
 
 def _decided(detection: Detection | None, reading: Reading | None, answers: Mapping[str, int]) -> Reading:
-    """Returns the reading that a person has decided for. One that is given is complete."""
+    """Returns the reading that a person has chosen. A given reading is complete, so it is returned as it
+    is."""
     if reading is not None:
         return reading
     assert detection is not None
@@ -179,7 +181,7 @@ def _begin(file: DataFile) -> None:
 
 @transaction.atomic
 def cancel(actor: User, id: str) -> DataFile:
-    """Stops what is under way for a file. It can be ordered again."""
+    """Stops the present look or import of a file. A user can order it again."""
     require(actor, Role.EDITOR, "cancel imports")
     file = data_file(id, for_update=True)
     if file.state not in UNDER_WAY:
@@ -198,8 +200,8 @@ def cancel(actor: User, id: str) -> DataFile:
 
 @transaction.atomic
 def import_again(actor: User, id: str, reading: Reading) -> DataFile:
-    """Makes another data file of the same bytes, read in another way. What reads the first one goes on with
-    it."""
+    """Makes another data file of the same bytes, which is read in another way. Elements that use the first
+    file keep it."""
     require(actor, Role.EDITOR, "import files")
     first = DataFile.objects.filter(pk=data_file(id).pk).get()
     if first.state == State.MODEL:

@@ -20,8 +20,8 @@ def random_id() -> str:
 
 class Pipeline(models.Model):
     name = models.CharField(max_length=60, unique=True)
-    draft = models.JSONField(default=dict)  # the only document that changes; it may be invalid
-    draft_revision = models.PositiveIntegerField(default=1)  # the ETag
+    draft = models.JSONField(default=dict)  # the only document that users change; it may be invalid
+    draft_revision = models.PositiveIntegerField(default=1)  # the ETag of the draft
     updated_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
@@ -36,7 +36,7 @@ class Pipeline(models.Model):
 
     @property
     def title(self) -> str:
-        """Returns what people call it: the title in its draft, or its name."""
+        """Returns the name for people: the title in the draft, or else the pipeline's name."""
         return title_of(self.draft) or self.name
 
 
@@ -62,12 +62,13 @@ class PipelineVersion(models.Model):
 
 
 class PinnedSample(models.Model):
-    """Rows that are kept with a draft to preview an element on, and what it is expected to make of them."""
+    """Rows for the preview of an element, stored with the draft, and the rows that the element is expected to
+    make."""
 
     pipeline = models.ForeignKey(Pipeline, on_delete=models.CASCADE, related_name="samples")
     element = models.CharField(max_length=60)
     inputs = models.JSONField()  # by port: rows, each as model.preview.SampleRow
-    expected = models.JSONField(null=True)  # Expected, or null if nothing is expected yet
+    expected = models.JSONField(null=True)  # Expected, or null if no rows are expected yet
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
@@ -82,14 +83,15 @@ class PinnedSample(models.Model):
 
 
 class SavedTemplate(models.Model):
-    """A template that somebody has made of a pipeline. Its picture is drawn from its document."""
+    """A template that a user has made of a pipeline. Its picture is drawn from its document."""
 
-    name = models.CharField(max_length=40, unique=True)  # made of its title; no shipped template has it
+    # Made from the title; no shipped template has this name.
+    name = models.CharField(max_length=40, unique=True)
     title = models.CharField(max_length=60)
-    description = models.CharField(max_length=500)  # on its card
+    description = models.CharField(max_length=500)  # the text on the template's card
     text = models.TextField(blank=True)  # Markdown
-    words = models.JSONField(default=dict)  # element -> what it does, in Markdown
-    replace = models.JSONField(default=list)  # the elements that its users set for themselves
+    words = models.JSONField(default=dict)  # element -> a text about the element, in Markdown
+    replace = models.JSONField(default=list)  # the elements that users of the template set for themselves
     document = models.JSONField()
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
@@ -104,40 +106,41 @@ class SavedTemplate(models.Model):
 
 
 class DataFile(models.Model):
-    """An uploaded file with one reading. Several may share an original, each read in another way.
+    """An uploaded file with one way to read it. Several data files may share an original.
 
-    The original lies in the central store under /files/{sha256}, and so does its table, once it is imported,
-    as Parquet under /files/{table_sha256}. What was imported never changes.
+    The original is in the central store under /files/{sha256}. After the import, the table is there as well,
+    as Parquet under /files/{table_sha256}. An imported table never changes.
     """
 
     class State(models.TextChoices):
-        LOOKING = "looking"  # control looks how it can be read
-        ASKS = "asks"  # a person has to answer its questions, or to confirm how it is read
+        LOOKING = "looking"  # control finds out how to read the file
+        ASKS = "asks"  # a person has to answer questions, or to confirm how the file is read
         IMPORTING = "importing"
         IMPORTED = "imported"
         FAILED = "failed"
         CANCELLED = "cancelled"
-        MODEL = "model"  # nothing is imported of it
+        MODEL = "model"  # a model, which needs no import
 
     id = models.CharField(primary_key=True, max_length=10, default=random_id, editable=False)
     name = models.CharField(max_length=200)
     sha256 = models.CharField(max_length=64)
     size = models.BigIntegerField()  # bytes
     state = models.CharField(max_length=16, choices=State.choices, default=State.LOOKING)
-    # Changes with each order. What control has begun for an earlier order does not count.
+    # It changes with each order. A report of control about an earlier order is ignored.
     order = models.PositiveIntegerField(default=1)
-    confirm = models.BooleanField(default=False)  # a person looks at its reading before it is imported
-    description = models.BinaryField(default=b"")  # of a model: what it takes and gives
-    sample = models.JSONField(null=True)  # Head: what a preview is made of
+    # Whether a person has to confirm how the file is read before the import.
+    confirm = models.BooleanField(default=False)
+    description = models.BinaryField(default=b"")  # for a model: its inputs and outputs
+    sample = models.JSONField(null=True)  # Head: the part of the file that a preview needs
     detection = models.JSONField(null=True)  # Detection
-    reading = models.JSONField(null=True)  # Reading: as it is imported
+    reading = models.JSONField(null=True)  # Reading: how the file is imported
     settled = models.JSONField(default=list)  # ids of the questions that a person has answered
     bytes_done = models.BigIntegerField(default=0)
     bytes_total = models.BigIntegerField(default=0)
     rows_done = models.BigIntegerField(default=0)
     report = models.JSONField(null=True)  # Report
     error = models.JSONField(null=True)  # FileTrouble
-    facts = models.JSONField(null=True)  # what sources know of its table
+    facts = models.JSONField(null=True)  # the facts about the table that sources need
     table_sha256 = models.CharField(max_length=64, blank=True)
     table_size = models.BigIntegerField(default=0)  # bytes
     created_by = models.ForeignKey(

@@ -1,8 +1,8 @@
-"""Where a document pins its elements, and where they run. Pure.
+"""Compares the pins of a document with the nodes on which its elements run. Pure.
 
-If somebody moves an element by hand, a draft that pinned it to the place it was moved from follows. All other
-pins stay as they were intended: after a drain, a restoration or a policy's move, and where the draft pins the
-element anywhere else. The difference to what runs is shown (`handovers/homes.py`).
+If a user moves an element by hand, and the draft pinned the element to the node that it left, the draft's pin
+moves, too. All other pins stay: after a drain, a restoration or a policy's move, and if the draft pins the
+element to any other place. The dashboard shows the difference to the running elements (`handovers/homes.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from webapp.pipelines.shape import elements_of, groups_of
 
 
 def pins_of(document: dict[str, Any]) -> dict[str, str]:
-    """Returns element -> the node that it is pinned to."""
+    """Returns element -> the node to which the document pins it."""
     return {
         element["id"]: element["node"]
         for element in elements_of(document)
@@ -31,8 +31,8 @@ def pinned_elements(document: dict[str, Any]) -> set[str]:
 def moved_pins(
     document: dict[str, Any], elements: Collection[str], origin: str, target: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """Returns the document with `elements` pinned to `target` that were pinned to `origin`, and which those
-    are."""
+    """Returns the document in which `elements` that were pinned to `origin` are pinned to `target`. Also
+    returns these elements."""
     pins = pins_of(document)
     followed = [id for id in elements if pins.get(id) == origin]
     if not followed:
@@ -45,8 +45,9 @@ def moved_pins(
 
 
 def with_pins_of(draft: dict[str, Any], deployed: dict[str, Any], groups: Collection[str]) -> dict[str, Any]:
-    """Returns the deployed document with the draft's pins for what runs. Deploying moves nothing that runs,
-    so these are no difference; `elsewhere` reports them. `groups` are those that have a node."""
+    """Returns the deployed document with the draft's pins for running elements. A deployment moves no running
+    element, so such pins are no difference; `elsewhere` reports them. `groups` are the groups that have a
+    node."""
     if pins_of(draft) == pins_of(deployed):
         return deployed
     running = {id for group, ids in groups_of(deployed).items() if group in groups for id in ids}

@@ -1,4 +1,4 @@
-"""Saves pipelines as templates, and deletes those."""
+"""Saves pipelines as templates, and deletes such templates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from webapp.pipelines.templates import saved_template
 from webapp.pipelines.titles import name_from
 from webapp.problems import CORRECT, Conflict, Fault, Forbidden, Invalid
 
-SAVED_MAX = 100  # the gallery loads all of them with their documents
+SAVED_MAX = 100  # the gallery loads all of them together with their documents
 
 
 @transaction.atomic
@@ -34,7 +34,7 @@ def save_template(
     words: Mapping[str, str],
     replace: Sequence[str],
 ) -> SavedTemplate:
-    """Makes a template of the pipeline's draft as it is now. Raises Invalid, Conflict."""
+    """Makes a template of the pipeline's present draft. Raises Invalid and Conflict."""
     require(actor, Role.EDITOR, "save templates")
     draft = pipeline_named(pipeline).draft
     _check(draft, title, description, {*words, *replace})
@@ -91,7 +91,8 @@ def _fault(path: str, message: str) -> Fault:
 
 @transaction.atomic
 def delete_template(actor: User, name: str) -> None:
-    """Only who saved it may, and an admin. Raises Conflict for a template that comes with Fogline."""
+    """Deletes a template. Only its author and admins may do so. Raises Conflict for a template that comes
+    with Fogline."""
     require(actor, Role.EDITOR, "delete templates")
     if name in template_names():
         raise Conflict(

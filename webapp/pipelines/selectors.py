@@ -22,14 +22,14 @@ def pipeline_named(name: str, *, for_update: bool = False) -> Pipeline:
 
 
 def no_element(pipeline: str, id: str) -> Missing:
-    """Returns the error that says so."""
+    """Returns the error that the pipeline has no such element."""
     return Missing(
         f'There is no element "{id}" in the pipeline "{pipeline}".', next="See the elements of its draft."
     )
 
 
 def version_of(pipeline: Pipeline, number: int) -> PipelineVersion:
-    """Returns that version, or raises Missing."""
+    """Returns the version with this number, or raises Missing."""
     version = pipeline.versions.select_related("created_by").filter(number=number).first()
     if version is None:
         raise Missing(f'"{pipeline.title}" has no version {number}.', next="See the list of its versions.")
@@ -37,8 +37,8 @@ def version_of(pipeline: Pipeline, number: int) -> PipelineVersion:
 
 
 def document_key(document: Any) -> str:
-    """Equal for documents that would run in the same way, wherever the editor drew things, whatever people
-    call them, and whatever they note beside them."""
+    """Returns a text that is equal for documents that would run in the same way. Titles, notes and places in
+    the drawing do not count."""
     if isinstance(document, dict):
         document = json.loads(json.dumps(document))
         if isinstance(document.get("metadata"), dict):
@@ -56,7 +56,7 @@ def document_key(document: Any) -> str:
 
 
 def uploads_of(document: Any) -> set[str]:
-    """Returns the ids of the data files that a document or a draft names in its elements' parameters."""
+    """Returns the ids of the data files that the elements' parameters name, in a document or a draft."""
     spec = document.get("spec") if isinstance(document, dict) else None
     elements = spec.get("elements") if isinstance(spec, dict) else None
     found: set[str] = set()

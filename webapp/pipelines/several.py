@@ -1,4 +1,5 @@
-"""A file of several pipelines: a YAML stream, with a line `---` between two documents."""
+"""Exports and imports a file with several pipelines: a YAML stream, with a line `---` between two
+documents."""
 
 from __future__ import annotations
 
@@ -23,24 +24,24 @@ from webapp.pipelines.titles import title_of
 from webapp.pipelines.written import document_in, with_uploads, written
 from webapp.problems import Conflict, Invalid
 
-TEXT_CHARACTERS_MAX = 2_000_000  # as JSON, less than a request may have
+TEXT_CHARACTERS_MAX = 2_000_000  # as JSON, this is less than a request may have
 PIPELINES_MAX = 100
 
 
 class Choice(TypedDict):
-    """What becomes of one pipeline of the file."""
+    """What to do with one pipeline of the file."""
 
     at: int
-    """its place in the file, from 0"""
+    """the place of the pipeline in the file, from 0"""
     title: str
-    """what the new pipeline is called; empty: as the file calls it"""
+    """the title of the new pipeline; if it is empty, the title in the file"""
     replaces: int | None
-    """the revision of the draft here that it replaces; null: it is a new pipeline"""
+    """the revision of the present draft that the pipeline replaces; null makes a new pipeline"""
 
 
 @dataclass(frozen=True)
 class _Read:
-    """A document of the file, or why it is none."""
+    """A document of the file, or the reason why it cannot be read."""
 
     at: int
     line: int
@@ -61,8 +62,8 @@ def export(names: Sequence[str]) -> str:
 
 
 def read_several(actor: User, text: str, chosen: Mapping[str, str]) -> list[ReadItem]:
-    """Returns what the file has, pipeline by pipeline, and what here stands against each. Nothing is
-    stored. Raises Invalid when there is no pipeline, or too many."""
+    """Returns the pipelines of the file, and for each the pipeline of this Fogline with the same name. Stores
+    nothing. Raises Invalid if there is no pipeline, or if there are too many."""
     require(actor, Role.EDITOR, "import pipelines")
     here = {pipeline.name: pipeline for pipeline in Pipeline.objects.only("name", "draft", "draft_revision")}
     taken = {pipeline.title.lower() for pipeline in here.values()}
@@ -135,8 +136,8 @@ def _read_one(
 def import_several(
     actor: User, text: str, chosen: Mapping[str, str], wanted: Sequence[Choice]
 ) -> list[ImportedPipeline]:
-    """Imports the pipelines of the file that are `wanted`: all of them, or none. A draft that is replaced
-    becomes a version. Raises Invalid, Conflict."""
+    """Imports the `wanted` pipelines of the file: all of them, or none. A replaced draft becomes a version.
+    Raises Invalid and Conflict."""
     require(actor, Role.EDITOR, "import pipelines")
     read = dict(enumerate(_read(text, chosen)))
     return [_import(actor, choice, read.get(choice["at"])) for choice in _each_once(wanted)]

@@ -1,4 +1,4 @@
-"""What a document or draft says about groups, names and kinds of elements."""
+"""Reads the groups, the names and the kinds of elements from a document or draft."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def element_of(document: dict[str, Any], id: str) -> dict[str, Any] | None:
 
 
 def drawn_groups(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the groups that the user has drawn, as the document has them."""
+    """Returns the groups that the user has drawn, in their form in the document."""
     return _mappings(document, "groups")
 
 
 def group_of(document: dict[str, Any], element: str) -> str:
-    """Returns the group that an element runs in: the drawn one, else its own."""
+    """Returns the group in which an element runs: the drawn one, or else its own."""
     for group in drawn_groups(document):
         members = group.get("elements")
         if isinstance(members, list) and element in members and isinstance(group.get("id"), str):
@@ -52,7 +52,8 @@ def groups_of(document: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def apart_of(document: dict[str, Any]) -> dict[str, set[str]]:
-    """Returns element -> those that it must not share a node with, whichever of the two says so."""
+    """Returns element -> the elements with which it must not share a node. It is enough that one of the two
+    says so."""
     found: dict[str, set[str]] = {}
     for element in elements_of(document):
         others = element.get("apart")
@@ -63,7 +64,7 @@ def apart_of(document: dict[str, Any]) -> dict[str, set[str]]:
 
 
 def names_of(document: dict[str, Any]) -> dict[str, str]:
-    """Returns the id of an element or a group -> the name that users see."""
+    """Returns the id of each element and group -> the name that users see."""
     names = {element["id"]: _name(element) for element in elements_of(document)}
     members = groups_of(document)
     for group in drawn_groups(document):
@@ -81,7 +82,7 @@ def _name(element: dict[str, Any]) -> str:
 
 
 def is_view(type_: object) -> bool:
-    """Returns whether the dashboard itself shows the element, and no node runs it."""
+    """Returns whether the element is a view: the dashboard shows it, and no node runs it."""
     try:
         return issubclass(default_registry().get(str(type_)), ViewOperator)
     except OperatorUnknown:
@@ -89,7 +90,7 @@ def is_view(type_: object) -> bool:
 
 
 def goes_by_clock(element: dict[str, Any]) -> bool:
-    """Returns whether the times of the element's rows, or its results, come from its node's clock."""
+    """Returns whether the node's clock sets the times of the element's rows, or changes its results."""
     params = _mapping(element.get("params"))
     match element.get("type"):
         case "generator":
@@ -101,7 +102,7 @@ def goes_by_clock(element: dict[str, Any]) -> bool:
 
 
 def _mappings(document: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """Returns those of `spec.<key>` that can be read."""
+    """Returns the readable entries of `spec.<key>`."""
     items = _mapping(document.get("spec")).get(key)
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 

@@ -1,4 +1,4 @@
-"""Templates: those that the engine ships, those that were saved here, and pipelines that are made of them."""
+"""Lists templates (shipped ones and saved ones), and creates pipelines from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from webapp.problems import Missing
 
 
 def templates() -> list[Template]:
-    """Returns those that were saved here, then those that come along."""
+    """Returns the saved templates, followed by the shipped ones."""
     saved = SavedTemplate.objects.select_related("created_by")
     return [*(_saved_card(each) for each in saved), *_shipped()]
 
@@ -41,7 +41,7 @@ def template_page(name: str) -> TemplatePage:
 
 
 def saved_template(name: str, *, for_update: bool = False) -> SavedTemplate:
-    """Raises Missing."""
+    """Returns a saved template. Raises Missing."""
     rows = SavedTemplate.objects.select_related("created_by")
     found = (rows.select_for_update(of=("self",)) if for_update else rows).filter(name=name).first()
     if found is None:
@@ -82,7 +82,7 @@ def _card(name: str) -> Template:
 
 
 def _source(name: str) -> tuple[dict[str, Any], Collection[str]]:
-    """Returns the document, and the elements that its user replaces. Raises Missing."""
+    """Returns the template's document, and the elements that its user replaces. Raises Missing."""
     if name in template_names():
         return load_template(name).to_data(), load_page(name).replace
     saved = saved_template(name)
@@ -93,9 +93,9 @@ def _source(name: str) -> tuple[dict[str, Any], Collection[str]]:
 def create_from_template(
     actor: User, template: str, name: str | None = None, *, title: str = "", mark: bool = False
 ) -> Pipeline:
-    """Creates a pipeline. `name` is its name; without one it gets one that is made of `title`, else the
-    template's, or a free one like it. With `mark`, the elements that the user has to replace say so in the
-    editor."""
+    """Creates a pipeline from a template. Without `name`, the pipeline's name is made from `title`. Without
+    both, it is the template's name, or a free name like it. With `mark`, the editor marks the elements that
+    the user has to replace."""
     require(actor, Role.EDITOR, "create pipelines")
     document, replaced = _source(template)
     document = with_pins_that_fit(document)
@@ -110,8 +110,8 @@ def create_from_template(
 
 
 def with_pins_that_fit(document: dict[str, Any]) -> dict[str, Any]:
-    """Removes pins to nodes that are not registered. A template names the default nodes; without a pin, the
-    planner chooses."""
+    """Removes pins to nodes that are not registered. A template names the default nodes. Without a pin, the
+    planner chooses a node."""
     known = set(Node.objects.values_list("name", flat=True))
     elements = [
         {key: value for key, value in element.items() if key != "node" or value in known}
@@ -134,7 +134,7 @@ _STEM_MAX = NAME_MAX - 4  # room for "-999"
 
 
 def _names_like(name: str) -> Iterator[str]:
-    """Yields name, name-2, name-3 …"""
+    """Yields name, name-2, name-3 and so on."""
     yield name
     number = 2
     while True:

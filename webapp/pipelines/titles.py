@@ -1,4 +1,4 @@
-"""What people call a pipeline, and the name that is made of it. Pure."""
+"""Reads a pipeline's title, and makes a name from it. Pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from webapp.pipelines.shape import metadata_of
 _SPELLED = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "oe", "ł": "l"}
 )
-"""Letters that are written as others where they cannot be used. Accents of all others are left out."""
+"""Letters and their replacements in names. Other letters only lose their accents."""
 
 
 def title_of(document: dict[str, Any]) -> str:
-    """Returns the title in a draft, which may have anything there; empty if it has none."""
+    """Returns the title in a draft, or "" if it has none. A draft may have any value there."""
     title = metadata_of(document).get("title")
     return " ".join(title.split())[:TITLE_MAX] if isinstance(title, str) else ""
 
 
 def titled(document: dict[str, Any], title: str) -> dict[str, Any]:
-    """Returns the document with the title, or without one if it only repeats the name."""
+    """Returns the document with this title. If the title only repeats the name, the document gets no
+    title."""
     metadata = dict(document["metadata"])
     metadata.pop("title", None)
     if title and title != metadata["name"]:
@@ -39,7 +40,7 @@ def name_from(title: str, taken: Collection[str], otherwise: str = "pipeline") -
     >>> name_from("Fräsen Überwachung", [])
     'fraesen-ueberwachung'
     """
-    # Composed first: a decomposed ä is an a and an accent.
+    # Composes the text first, because a decomposed ä is an a and an accent.
     spelled = unicodedata.normalize("NFC", title).lower().translate(_SPELLED)
     plain = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
     stem = re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or otherwise

@@ -1,4 +1,4 @@
-"""Takes the bytes of an upload as they come: to a file without a name, and into their sha256."""
+"""Writes the bytes of an upload into a file without a name as they arrive, and computes their sha256."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class HashedFile(UploadedFile):
 
 
 class HashingHandler(FileUploadHandler):
-    """The file has no name, so nothing of it is left when this process is killed."""
+    """Writes an upload into a file without a name, so that nothing is left if this process is killed."""
 
     def new_file(self, *given: Any, **more: Any) -> None:
         super().new_file(*given, **more)
-        # The request closes it.
+        # Django closes the file at the end of the request.
         self._file = tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115
         self._digest = hashlib.sha256()
 

@@ -1,7 +1,7 @@
-"""Pipelines as text that people read and carry: files stand there by their names.
+"""Writes and reads pipelines as text for people. The text names files by their file names.
 
-`file:machines.csv` stands for the only upload with that name. Where several have it, the id follows:
-`file:machines.csv#h7k2m9q4`. On another Fogline that id means nothing, and the name counts alone.
+`file:machines.csv` means the only upload with that name. If several uploads have the name, an id follows:
+`file:machines.csv#h7k2m9q4`. Another Fogline does not know this id, and looks only at the name.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _BY_ID, _BY_NAME = "upload:", "file:"
 
 
 def written(drafts: Iterable[dict[str, Any]]) -> str:
-    """Returns the drafts as YAML, with a line `---` between two. An upload that is not here any more keeps
-    its id."""
+    """Returns the drafts as YAML, with a line `---` between two. If an upload does not exist any more, its id
+    stays in the text."""
     by_reference = {file.reference: file for file in DataFile.objects.only("id", "name")}
     names = [file.name for file in by_reference.values()]
 
@@ -39,12 +39,12 @@ def written(drafts: Iterable[dict[str, Any]]) -> str:
 
 
 def read(actor: User, text: str, chosen: Mapping[str, str]) -> ReadPipeline:
-    """Returns the pipeline in YAML or JSON text, with each named file as the upload that is here. Nothing is
-    stored.
+    """Returns the pipeline in a YAML or JSON text. Each named file becomes the upload of this Fogline. Stores
+    nothing.
 
-    `chosen` has the upload for a name (`machines.csv` -> `upload:h7k2m9q4`); without it, the only upload with
-    that name is taken. Names with none or several are `missing`, and stay in the document. Raises Invalid,
-    which names the line where the text is wrong.
+    `chosen` maps a name to an upload (`machines.csv` -> `upload:h7k2m9q4`). Without an entry, the only upload
+    with that name counts. A name with no upload, or with several, is in `missing`, and stays in the document.
+    Raises Invalid, which names the line with the error.
     """
     require(actor, Role.EDITOR, "import pipelines")
     return with_uploads(document_in(text), list(DataFile.objects.only("id", "name")), chosen)
@@ -53,7 +53,7 @@ def read(actor: User, text: str, chosen: Mapping[str, str]) -> ReadPipeline:
 def with_uploads(
     document: dict[str, Any], files: Sequence[DataFile], chosen: Mapping[str, str]
 ) -> ReadPipeline:
-    """Returns the document with each named file as the one of `files` that it means."""
+    """Returns the document with an upload of `files` in place of each named file."""
     missing: dict[str, list[str]] = {}
 
     def here(text: str) -> str:
@@ -73,7 +73,7 @@ def with_uploads(
 
 
 def _missing(document: dict[str, Any], names: Mapping[str, list[str]]) -> list[MissingFile]:
-    """Returns them in the order in which elements first name them."""
+    """Returns the missing files in the order in which elements first name them."""
     users: dict[str, list[str]] = {name: [] for name in names}
     for element in elements_of(document):
         for text in _file_parameters(element).values():
@@ -84,7 +84,7 @@ def _missing(document: dict[str, Any], names: Mapping[str, list[str]]) -> list[M
 
 
 def document_in(text: str, *, lines_before: int = 0, left: ValuesLeft | None = None) -> dict[str, Any]:
-    """Returns the document in a text, which may have faults that a draft may have. Raises Invalid."""
+    """Returns the document in a text. It may have faults that a draft may have. Raises Invalid."""
     try:
         document = load_text(text, lines_before=lines_before, left=left)
         faults = [fault_json(fault) for fault in refusals(document)]
@@ -105,7 +105,8 @@ def document_in(text: str, *, lines_before: int = 0, left: ValuesLeft | None = N
 
 
 def _not_drawn(document: dict[str, Any]) -> Iterator[Fault]:
-    """Yields why the editor could not draw it. Other faults may stand in a draft."""
+    """Yields the faults that keep the editor from drawing the document. Other faults are allowed in a
+    draft."""
 
     def fault(path: str, message: str) -> Fault:
         return {"element": None, "path": path, "message": message, "code": "invalid"}
@@ -124,7 +125,7 @@ def _not_drawn(document: dict[str, Any]) -> Iterator[Fault]:
 
 
 def _with_files(document: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Returns the document with each reference to a file changed."""
+    """Returns the document with each reference to a file changed by `change`."""
     spec = document.get("spec")
     elements = spec.get("elements") if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or not isinstance(elements, list):
@@ -137,7 +138,7 @@ def _with_files(document: dict[str, Any], change: Callable[[str], str]) -> dict[
 
 
 def _file_parameters(element: Any) -> dict[str, str]:
-    """Returns the references in those parameters that take a file, by the names of the parameters."""
+    """Returns the references to files in an element's parameters, by the names of the parameters."""
     params = element.get("params") if isinstance(element, dict) else None
     if not isinstance(params, dict):
         return {}

@@ -1,8 +1,9 @@
-"""The base classes of operators whose rows a connector brings or takes (docs/how-to/write-a-connector.md).
+"""The base classes of operators whose rows a connector brings in or takes out
+(docs/how-to/write-a-connector.md).
 
-A connector is a light process of the node, beside Spark. For a source it reads from a system and writes JSON
-records into the element's own topic. The group then reads that topic as it reads a user's own. For a sink it
-reads the element's own stream and delivers the rows to a system.
+A connector is a light process of the node, beside Spark. For a source, the connector reads from an outside
+system and writes JSON records into the element's own topic. The group reads this topic as it reads a user's
+topic. For a sink, the connector reads the element's own stream and delivers the rows to an outside system.
 """
 
 from __future__ import annotations
@@ -20,47 +21,46 @@ from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Tran
 
 
 class ConnectedOperator(TransformOperator):
-    """What both have."""
+    """The common part of ConnectorSource and ConnectorSink."""
 
-    # "module:class" of the connector. A node imports it in the connector's process alone.
+    # "module:class" of the connector. On a node, only the connector's process imports it.
     connector: ClassVar[str]
     # The kind of connection that `params.connection` names, or None if the connector needs none.
     connection: ClassVar[type[ConnectionFields] | None] = None
     delivery: ClassVar[Literal["exactly once", "at least once"]] = "at least once"
-    state_params = frozenset()  # its topic stays the same whatever the parameters are
+    state_params = frozenset()  # the element's topic stays the same whatever the parameters are
 
     @classmethod
     def given(cls) -> dict[str, type[ConnectionFields]]:
-        """Returns the parameters that name the connections that the connector is given, each with its
-        kind."""
+        """Returns the parameters whose connections the connector gets, each with its kind of connection."""
         return connections_of(cls)
 
     @classmethod
     def taken(
         cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[Field]
     ) -> dict[str, Any]:
-        """Returns the parameters with what a user has ticked among what its system has. `params` are those of
-        a draft, so they may be incomplete and wrong. `columns` are those of the input. An operator with
-        `ticks` has it. Raises ValueError with words for the user if the things do not go together."""
+        """Returns the parameters after a user has ticked items of the system. `params` are those of a draft,
+        so they may be incomplete and wrong. `columns` are those of the input. Each operator with `ticks` must
+        have this method. Raises ValueError with a text for the user if the items do not fit together."""
         raise NotImplementedError
 
 
 class ConnectorSource(ConnectedOperator):
-    """Rows come by an ingester (connectors.sdk.Ingester): at least once up to the element's own topic, and
-    exactly once from there on. With `delivery = "exactly once"` its ingester is a
+    """An ingester (connectors.sdk.Ingester) brings the rows into the element's own topic, at least once. From
+    there on, each row counts exactly once. With `delivery = "exactly once"`, the ingester must be a
     connectors.sdk.OnceIngester."""
 
     category = "sources"
     inputs = ()
     external = "in"
     delivery_why = "After a failure or a move, rows that were under way may come again."
-    # Why a preview may not read from its system, in words for a user; empty if it may. A system that hands a
-    # row to one reader alone is not read by a preview.
+    # Why a preview must not read from the system, as text for a user; empty if it may read. For example, a
+    # preview must not read from a system that gives each row to only one reader.
     no_preview: ClassVar[str] = ""
 
     @classmethod
     def given(cls) -> dict[str, type[ConnectionFields]]:
-        """As ConnectedOperator.given. What else its records need, their reader gets."""
+        """Returns the parameter `connection` only. The reader of the records gets the other connections."""
         return {name: kind for name, kind in connections_of(cls).items() if name == "connection"}
 
     @abstractmethod
@@ -69,19 +69,20 @@ class ConnectorSource(ConnectedOperator):
         its order."""
 
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
-        """Returns the records as the runtime has read and parsed them. They are its only input."""
+        """Returns a function that passes on its only input: the records, which the runtime has already read
+        and parsed."""
         return lambda inputs: next(iter(inputs.values()))
 
 
 class ConnectorSink(ConnectedOperator):
-    """Rows go to a deliverer (connectors.sdk.Deliverer), from the element's own stream."""
+    """A deliverer (connectors.sdk.Deliverer) takes the rows from the element's own stream."""
 
     category = "sinks"
     outputs = ()
     other_columns = "any"
-    # Whether Fogline keeps a record of its own for the deliverer (connectors.sdk.Deliverer.notes): of how far
-    # rows were delivered, so that a system that keeps the position cannot lose it without a word, or of a
-    # mark.
+    # Whether Fogline keeps a record for the deliverer (connectors.sdk.Deliverer.notes). The record may say
+    # how far rows were delivered, so that nobody overlooks it if the system loses the position. It may also
+    # hold a mark.
     noted: ClassVar[bool] = False
     delivery_why = "After a failure or a move, the last rows may be sent again."
 

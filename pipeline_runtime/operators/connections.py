@@ -1,8 +1,8 @@
-"""Connections: how to reach a system outside, once for all elements that use it.
+"""Connections: how to reach an outside system. All elements that use the system share its connection.
 
-An admin makes a connection. An element names it in a parameter (`connection_field`), which says what kind of
-connection it needs. Fields marked `Secret` are sealed at rest, and no document, export, log or
-answer holds them.
+An admin makes a connection. An element names the connection in a parameter, and `connection_field` says which
+kind it must have. Fields marked `Secret` are sealed in the database. No document, export, log or answer holds
+them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pipeline_runtime.operators.sdk import Operator, Params
 _MARK = "x-secret"
 _SECRET_HINT: dict[str, JsonValue] = {_MARK: True, "format": "password"}
 Secret = Annotated[str, Field(max_length=20_000, json_schema_extra=_SECRET_HINT)]
-"""A field of a connection that nobody sees again: a password, a token, a private key."""
+"""A field of a connection that Fogline never shows again: a password, a token, a private key."""
 
 NAME = words_for_pattern(
     r"^[a-z0-9][a-z0-9-]{0,59}$",
@@ -35,13 +35,13 @@ Host = Annotated[str, Field(pattern=HOST, description="the name or address of it
 
 
 class ConnectionFields(Params):
-    """The base of a kind of connection: what its form asks for."""
+    """The base of all kinds of connections. Its fields are the fields of the form."""
 
     kind: ClassVar[str]
     title: ClassVar[str]
-    # "module:function" of pipeline_runtime.connectors.sdk.Probe: what Test connection runs
+    # "module:function" of a pipeline_runtime.connectors.sdk.Probe, which *Test connection* runs
     probe: ClassVar[str]
-    # "module:function" of pipeline_runtime.connectors.sdk.Search, of a system that names what it has
+    # "module:function" of a pipeline_runtime.connectors.sdk.Search; None if the system cannot be searched
     search: ClassVar[str | None] = None
 
     @classmethod
@@ -55,9 +55,9 @@ class ConnectionFields(Params):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Returns the names or addresses of its machines, of which one is enough. Without any, nothing is
-        looked up before a connector connects: a field `host` may also hold a URL, a path or a host with its
-        port."""
+        """Returns the names or addresses of the system's machines. One of them is enough to connect. Fogline
+        looks them up before a connector connects. It looks up nothing if the field `host` holds a URL, a path
+        or a port."""
         host = getattr(self, "host", None)
         if not isinstance(host, str) or not re.fullmatch(HOST, host) or host.count(":") == 1:
             return ()
@@ -65,13 +65,13 @@ class ConnectionFields(Params):
 
     @property
     def where(self) -> str:
-        """Returns what the connection leads to, for messages: "broker.plant.example, port 1883"."""
+        """Returns where the connection leads, for messages: "broker.plant.example, port 1883"."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class NamesConnection:
-    """Marks a parameter as the name of a connection of this kind, also for the form."""
+    """Marks a parameter as the name of a connection of this kind. The form reads the mark, too."""
 
     kind: type[ConnectionFields]
 
@@ -85,8 +85,8 @@ _NAMED = "the name of the connection, which an admin makes on the page Connectio
 def connection_field(
     kind: type[ConnectionFields], description: str = _NAMED, *, title: str | None = None, default: Any = ...
 ) -> Any:
-    """Returns the field of an element's parameter that names a connection of this kind. With a default the
-    element may do without."""
+    """Returns the field of a parameter that names a connection of this kind. With `default`, the connection
+    is optional."""
     return Field(
         default=default,
         pattern=NAME,
@@ -106,7 +106,8 @@ CA: Any = Field(
     default=None,
     max_length=20_000,
     title="Certificate authority",
-    description="the certificate (PEM) of who has signed the server's; empty: those of this system",
+    description="the certificate (PEM) of the authority that has signed the server's certificate; empty: the"
+    " authorities that this system trusts",
 )
 CERTIFICATE: Any = Field(
     default=None,
@@ -136,7 +137,7 @@ def kinds() -> dict[str, type[ConnectionFields]]:
 
 
 def field_faults(kind: type[ConnectionFields], fields: dict[str, Any]) -> list[tuple[str, str]]:
-    """Returns (field, message) of everything that is wrong. The messages hold no values."""
+    """Returns (field, message) of every fault. The messages hold no values."""
     try:
         kind.model_validate(fields)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Source and sink: HTTP. Rows come in by requests from others, and go out by requests of Fogline."""
+"""HTTP source and sink. Other programs send rows to the source, and the sink sends rows to a server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _path(text: str) -> str:
 
 
 def reading_of(columns: Iterable[KafkaColumn], time: EventTime | None) -> RecordReading:
-    """Returns how records are read that are JSON objects, each a row."""
+    """Returns how records are read that are JSON objects. Each object is a row."""
     return RecordReading(
         columns=tuple(column.reading() for column in columns),
         time=None if time is None else time.reading(),
@@ -51,7 +51,7 @@ HttpPath = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_
 
 
 class HttpConnection(TlsFields):
-    """How to reach a server of HTTP."""
+    """How to reach an HTTP server."""
 
     kind = "http"
     title = "HTTP server"
@@ -77,7 +77,7 @@ class HttpConnection(TlsFields):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Returns what each request has besides its own."""
+        """Returns the headers that the connection adds to each request."""
         found = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         if self.header is not None and self.header_value is not None:
             found[self.header] = self.header_value
@@ -86,7 +86,7 @@ class HttpConnection(TlsFields):
     @model_validator(mode="after")
     def _as_headers(self) -> HttpConnection:
         for value in (self.token, self.header_value):
-            # The message must not hold the value.
+            # The message must not contain the value.
             if value is not None and not (value.isascii() and value.isprintable()):
                 raise ValueError("a token and a header's value have no line breaks and only ASCII characters")
             if value is not None and value != value.strip():
@@ -97,7 +97,7 @@ class HttpConnection(TlsFields):
 
 
 class WebhookConnection(ConnectionFields):
-    """What others have to know to send rows to Fogline."""
+    """The secrets that other programs need in order to send rows to Fogline."""
 
     kind = "webhook"
     title = "Webhook (HTTP in)"
@@ -124,7 +124,7 @@ class WebhookConnection(ConnectionFields):
 
     @model_validator(mode="after")
     def _as_sent(self) -> WebhookConnection:
-        # A header cannot say it, and the message must not hold it.
+        # A header cannot contain such a token, and the message must not contain it.
         if self.token != self.token.strip():
             raise ValueError("a token neither begins nor ends with a space or a line break")
         return self
@@ -170,21 +170,22 @@ class HttpOutParams(Params):
 class HttpOut(ConnectorSink):
     """Sends each row, or an array of rows, to an HTTP server as JSON, **at least once**.
 
-     The answers 200 to 299 say that the server has the rows. After no answer, and after 408, 429 and 5xx,
-    the same rows are sent again, later each time, and no sooner than the server's `Retry-After` says. With
-    401, 403, 404 and 405 the rows wait, too: a person has to mend the token or the path. Any other 4xx sends
-    the row to the dead letters, with the status and the first 200 characters of the answer. If an array is
-    refused so, its halves are sent, down to single rows. A redirection is not followed, and is told at the
-    element.
+    An answer from 200 to 299 means that the server has the rows. If the server does not answer, or answers
+    with 408, 429 or 5xx, the element sends the same rows again, after longer and longer pauses. It does not
+    send before the time in the server's `Retry-After`. After 401, 403, 404 and 405 the rows wait, too, until
+    a person has corrected the token or the path. Any other 4xx sends the row to the dead letters, with the
+    status and the first 200 characters of the answer. If the server refuses an array in this way, the element
+    sends the two halves, down to single rows. The element follows no redirection, and shows a message about
+    it.
 
-     Each request has the header `Idempotency-Key`. With one row in a request it is made of deployment,
-    element, partition and offset, so a repeat has the same key. An array may be cut in another way when it
-    comes again, and has another key then: let `id_field` number its rows.
+    Each request has the header `Idempotency-Key`. If a request has one row, the key is made of deployment,
+    element, partition and offset, so a repeat has the same key. An array may be divided in another way when
+    its rows are sent again, and then has another key. Let `id_field` number the rows of arrays.
 
-    The rows wait in the element's own stream, which holds 1 GiB. Older rows are deleted then, and told as a
-    gap.
+    The rows wait in the element's own stream, which holds 1 GiB. When the stream is full, Kafka deletes the
+    oldest rows, and the element reports them as a gap.
 
-    No proxy of the node's environment is used.
+    The element uses no proxy of the node's environment.
     """
 
     type = "http-out"
@@ -229,21 +230,22 @@ class HttpInParams(Params):
 
 
 class HttpIn(ConnectorSource):
-    """Takes rows that others send to a port of its node (a webhook), **at least once**.
+    """Takes rows that other programs send to a port of the node (a webhook), **at least once**.
 
-     A sender sends `POST` with the header `Authorization: Bearer <token>` and a JSON object, an array of
-    objects, or lines of objects with the content type `application/x-ndjson`. The answer 202 says that all
-    rows are safe in Kafka, or on the node's disk while Kafka is away. With any other answer the rows may be
-    lost, and its text says why. After 408, 429 or 503 send the same rows again; some of them may then come
-    twice.
+    A sender sends `POST` with the header `Authorization: Bearer <token>`. The body is a JSON object, an array
+    of objects, or lines of objects with the content type `application/x-ndjson`. The answer 202 means that
+    all rows are safe in Kafka, or on the node's disk while Kafka is away. After any other answer the rows may
+    be lost, and the text of the answer says why. After 408, 429 or 503, send the same rows again. Some of
+    them may then come twice.
 
-     A request has at most 5 MiB and 5,000 rows, a row at most 900,000 bytes, and a request arrives within 10
-    seconds. At most 100 requests are open at a time. A connection without a request is closed after 10 to 20
-    seconds, and one whose sender is gone without a word within 15. If one row of a request cannot be read,
-    none is taken, and the answer names it.
+    A request may have 5 MiB and 5,000 rows at most, and a row 900,000 bytes. A request must arrive within 10
+    seconds. At most 100 requests can be open at a time. The node closes a connection without a request after
+    10 to 20 seconds. It closes a connection whose sender has disappeared within 15 seconds. If one row of a
+    request cannot be read, the node takes none of the rows, and the answer names the row.
 
-     The element listens on the node on which it runs. After a move a sender has to find the new node: by a
-    name or a proxy in front of the nodes. Without a certificate in the connection the token is sent openly.
+    The element listens on the node on which it runs. After a move, a sender has to find the new node, for
+    example by a name or a proxy in front of the nodes. Without a certificate in the connection, the token is
+    not encrypted on its way.
     """
 
     type = "http-in"

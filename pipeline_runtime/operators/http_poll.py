@@ -1,4 +1,4 @@
-"""Source: what an HTTP server answers when it is asked again and again."""
+"""Source: the answers of an HTTP server that is polled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline_runtime.operators.sdk import Params
 
 _SECRET = frozenset({"authorization", "cookie", "session", "signature"})
 _SECRET_ENDS = ("auth", "key", "password", "secret", "token")
-"""The ends of a part of a header's name that names a secret."""
+"""If a part of a header's name ends so, the header is a secret."""
 _OWN = frozenset(
     {"accept-encoding", "connection", "content-length", "host", "if-modified-since", "if-none-match"}
 )
@@ -39,7 +39,7 @@ def _value(value: str) -> str:
 
 
 class HttpHeader(BaseModel):
-    """A header of each request that everybody may see."""
+    """A header of each request. It is no secret: everybody may see it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -81,8 +81,8 @@ class HttpPollParams(Params):
     id_field: PathText | None = Field(
         default=None,
         title="Field that names the row",
-        description="rows whose value here was in the last answer too are left out; empty: each answer's rows"
-        " come in again",
+        description="a row is left out if the last answer already had its value in this field; empty: all"
+        " rows of each answer come in",
     )
     headers: tuple[HttpHeader, ...] = Field(
         default=(), max_length=20, description="more headers of each request"
@@ -99,27 +99,27 @@ class HttpPollParams(Params):
 class HttpPoll(ConnectorSource):
     """Asks an HTTP server again and again (`GET`), and takes the rows of its answers, **at least once**.
 
-    An answer is a JSON object, which is one row, or an array of objects, which are the rows. `rows` says
-    where the array lies, if it is a field of the answer. An entry that is no object goes to the dead
-    letters. An answer has at most 5 MiB and 5,000 rows.
+    An answer is either a JSON object, which is one row, or an array of objects, which are the rows. If the
+    array is a field of the answer, `rows` says where the array is. An entry that is no object goes to the
+    dead letters. An answer may have 5 MiB and 5,000 rows at most.
 
-    Each answer's rows come in, also those that were in the answer before. With `id_field` such rows are left
-    out: a row comes in if its value there was not in the last answer. The last answer is known as long as
-    the element's process lives. So after a move, a restart or a change of the element all rows of an answer
-    come in again. [deduplicate](#deduplicate) removes such repeats.
+    All rows of each answer come in, even if the answer before had them, too. With `id_field`, such rows are
+    left out: a row comes in if its value in this field was not in the last answer. The element's process
+    keeps the last answer in memory. So after a move, a restart or a change of the element, all rows of an
+    answer come in again. [deduplicate](#deduplicate) removes such repeats.
 
-    If the server sends `ETag`, or `Last-Modified` of 2 seconds ago or more, Fogline sends it back, and the
-    server may answer 304: nothing is new. 204 means that it has no rows. A row that is in no answer, since it
-    came and went between two polls, does not come in.
-    Polls that failed are told as a gap.
+    If the server sends `ETag`, Fogline sends it back with the next request. Fogline does the same with a
+    `Last-Modified` of 2 seconds ago or more. The server may then answer 304, which means that nothing is new.
+    An answer 204 means that the server has no rows. A row that appears and disappears between two polls does
+    not come in. The element reports polls that failed as a gap.
 
-    After no answer, and after 408, 425, 429 and 5xx, the element asks again, later each time, and no sooner
-    than the server's `Retry-After` says, but after 5 minutes at the latest. Other answers and an answer
-    that is no JSON are told at the element in
-    words. A redirection is followed at the same host, port and scheme, three times at most. To any other
-    place it is not followed, since the token of the connection would go there.
+    If the server does not answer, or answers with 408, 425, 429 or 5xx, the element asks again, after longer
+    and longer pauses. It does not ask before the time in the server's `Retry-After`, but waits 5 minutes at
+    most. For any other error, and for an answer that is no JSON, the element shows a message. The element
+    follows a redirection to the same host, port and scheme, three times at most. It follows no other
+    redirection, because it would send the connection's token to another place.
 
-    A token and a secret header belong in the connection. No proxy of the node's environment is used.
+    Put a token or a secret header into the connection. The element uses no proxy of the node's environment.
     """
 
     type = "http-poll"

@@ -76,24 +76,24 @@ class HysteresisAlarmParams(Params):
 
 
 class HysteresisAlarm(KeySegments):
-    """Raises an alarm when a value has been too high (or too low) for some time, and clears it when the value
-    is back.
+    """Raises an alarm when a value has been too high (or too low) for some time, and clears the alarm when
+    the value is back.
 
-    With `direction: above` the alarm is about values that are too high: it is raised above `raise_at` and
-    cleared at `clear_at` or below. With `direction: below` it is about values that are too low: it is raised
-    below `raise_at` and cleared at `clear_at` or above. A `clear_at` on the wrong side of `raise_at` is
-    refused. A value between the two limits changes nothing, so that a value around one limit does not raise
-    and clear the alarm all the time.
+    With `direction: above`, the element raises the alarm above `raise_at`, and clears it at `clear_at` or
+    below. With `direction: below`, it raises the alarm below `raise_at`, and clears it at `clear_at` or
+    above. A `clear_at` on the wrong side of `raise_at` is refused. A value between the two limits changes
+    nothing. So a value that moves around one limit does not raise and clear the alarm again and again.
 
-    The alarm is raised when the value has been beyond the limit for `for_s` of event time, and cleared when
-    it has been back for `clear_for_s`. A single value that is not beyond, or not back, starts that time
-    again. Null is ignored. Rows are taken in the order in which they arrive. There is one output row when the
-    alarm is raised and one when it is cleared. Each comes with an input row, because time passes by rows
-    alone.
+    The element raises the alarm when the value has been beyond the limit for `for_s` of event time. It clears
+    the alarm when the value has been back for `clear_for_s`. A single value on the other side starts that
+    time again. Null is ignored. The element takes rows in the order in which they arrive. It writes one row
+    when it raises the alarm, and one when it clears it. Time passes only when rows arrive, so each output row
+    comes with an input row.
 
-    Output: the key's column, if there is one, `alarm` (raised or cleared), the column, `since` (when the
-    value went beyond the limit, or came back), `lasted` (for a cleared alarm: the seconds since it was
-    raised) and `worst`, the farthest value since it went beyond the limit.
+    The output has the key's column, if there is one, and the column with the value. `alarm` is raised or
+    cleared. `since` is the time at which the value went beyond the limit, or came back. `lasted` is for a
+    cleared alarm: the seconds since it was raised. `worst` is the farthest value since the value went beyond
+    the limit.
     """
 
     type = "hysteresis-alarm"

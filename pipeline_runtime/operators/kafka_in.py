@@ -1,4 +1,4 @@
-"""Source: a Kafka topic of the user's own."""
+"""Source: a user's Kafka topic."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Para
 
 
 def _of_the_user(topic: str) -> str:
-    """Checks that the topic is none of Fogline's or Kafka's own, which a pipeline must neither write nor read
-    as data."""
+    """Checks that the topic belongs to the user. A pipeline must neither write nor read Fogline's and Kafka's
+    own topics."""
     if topic.startswith((OWN_TOPICS, "__")):
         raise ValueError(f'topics that begin with "{OWN_TOPICS}" or "__" are not the user\'s; choose another')
     return topic
@@ -33,16 +33,16 @@ TopicName = Annotated[str, Field(pattern=_TOPIC), AfterValidator(_of_the_user)]
 
 
 _GAPS: list[JsonValue] = [
-    {"title": "Go on behind them", "value": "skip", "help": "An event says how many that leaves out."},
-    {"title": "Stop and ask", "value": "stop", "help": "A click goes on behind them."},
+    {"title": "Continue after them", "value": "skip", "help": "An event says how many are left out."},
+    {"title": "Stop and ask", "value": "stop", "help": "One click continues after them."},
 ]
 _AHEAD: list[JsonValue] = [
-    {"title": "Are dead letters", "value": "dead-letter"},
-    {"title": "Take the time of their arrival", "value": "arrival"},
+    {"title": "Become dead letters", "value": "dead-letter"},
+    {"title": "Get the time of their arrival", "value": "arrival"},
 ]
 
 
-_CLOCK_AHEAD_S = 900.0  # a program's clock is UTC, and few are wrong by minutes
+_CLOCK_AHEAD_S = 900.0  # the clock of a program is UTC, and few clocks are wrong by minutes
 _FIELD_AHEAD_S = 86_400.0  # a field may hold the local time of any zone
 
 
@@ -51,14 +51,14 @@ def _path(text: str) -> str:
     return text
 
 
-_PATH_HINT: dict[str, JsonValue] = {"format": "path"}  # for the form: one line
+_PATH_HINT: dict[str, JsonValue] = {"format": "path"}  # the form shows one line
 PathText = Annotated[
     str, Field(min_length=1, max_length=400, json_schema_extra=_PATH_HINT), AfterValidator(_path)
 ]
 
 
 class KafkaColumn(ColumnType):
-    """A field of the records, as a column."""
+    """A field of the records that becomes a column."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -66,8 +66,8 @@ class KafkaColumn(ColumnType):
         default=None,
         alias="from",
         title="Field",
-        description="where it lies in the record: a.b, a[0].b, or another name; empty: the field of"
-        " the column's name",
+        description="the place of the field in the record: a.b, a[0].b, or another name; empty: the"
+        " column's name",
     )
     quoted: bool = Field(
         default=False,
@@ -81,7 +81,7 @@ class KafkaColumn(ColumnType):
 
 
 class TopicColumn(KafkaColumn):
-    """A field of the records, their key or a header, as a column."""
+    """A field of the records, their key or a header, which becomes a column."""
 
     place: Literal["value", "key", "header"] = Field(
         default="value",
@@ -96,7 +96,7 @@ class TopicColumn(KafkaColumn):
         return self
 
     def reading_in(self, format: str, cell: int | None) -> ColumnReading:
-        """Returns how the column is read. `cell`: its place among the cells of a line, if these have no
+        """Returns how the column is read. `cell`: the place of its cell in a CSV line, if the lines have no
         names."""
         if self.place == "key":
             return ColumnReading(path=(KEY,), quoted=True)
@@ -168,15 +168,15 @@ class RecordsParams(FormatParams):
         gt=0,
         le=10 * 365 * 86_400,
         title="Longest time ahead, in seconds",
-        description="an event time that lies further ahead of its arrival is not believed. Empty: 15"
-        " minutes for the record's timestamp, a day for a field. A few minutes are safer for a field in UTC:"
-        " one that is wrong by less than the limit makes the rows behind it late",
+        description="an event time that is further ahead of its arrival is not believed. Empty: 15 minutes"
+        " for the record's timestamp, a day for a field. A few minutes are safer for a field in UTC, because"
+        " a wrong time below the limit makes all later rows late",
     )
     ahead: Literal["dead-letter", "arrival"] = Field(
         default="dead-letter",
         title="Rows from further ahead",
         json_schema_extra={"x-choices": _AHEAD},
-        description="what becomes of such a row: a dead letter, or it takes the time of its arrival",
+        description="what happens to such a row",
     )
 
     @field_validator("rows")
@@ -188,7 +188,7 @@ class RecordsParams(FormatParams):
 
     @property
     def fields(self) -> tuple[SchemaField, ...]:
-        """Returns the columns. Where none are named they are those of the form's Avro schema."""
+        """Returns the columns. If the form names none, they are the fields of the form's Avro schema."""
         return tuple(field for field, _ in self._columns())
 
     def _columns(self) -> list[tuple[SchemaField, ColumnReading]]:
@@ -213,7 +213,7 @@ class RecordsParams(FormatParams):
         """Returns how the records are read."""
         rows: Path | None = None if self.rows is None else parse_path(self.rows)
         if self.format == "csv":
-            rows = ()  # each line is one
+            rows = ()  # each line is a row
         return RecordReading(
             columns=tuple(reading for _, reading in self._columns()),
             time=None if self.time is None else self.time.reading(),
@@ -224,7 +224,7 @@ class RecordsParams(FormatParams):
         )
 
     def _check_cells(self, check: SchemaCheck) -> None:
-        """Reports a path that leads to no cell of a line of CSV."""
+        """Reports a path that leads to no cell of a CSV line."""
         said = [("params.columns", each.from_) for each in self.columns if each.place == "value"]
         said.append(("params.time", None if self.time is None else self.time.from_))
         how = "its name in the line of names" if self.names_line else "its place, such as [0] for the first"
@@ -261,50 +261,50 @@ class KafkaInParams(RecordsParams, OwnTopicParams):
         default="skip",
         title="Records deleted before they were read",
         json_schema_extra={"x-choices": _GAPS},
-        description="what to do when the topic has deleted records before they were read: go on behind them,"
-        " with an event, or stop and ask",
+        description="what to do if the topic has deleted records before the element read them",
     )
 
 
 class KafkaIn(TransformOperator):
     """Reads an existing Kafka topic whose records are JSON objects (UTF-8), Avro, CSV or text.
 
-    `columns` lists the fields that the pipeline uses, with their types. Other fields are ignored, and a
-    missing field is null, as is NaN. A column may lie deeper (`from`: `a.b`, `a[0].b`) or have another name
-    than its field. It may also be the record's key or a header (`place`). The event time is the record's
-    timestamp, or a field of it. A record may hold an array of rows (`rows`); a path that begins with `$.`
-    then reads what stands beside the array. A record that is not of its format goes to the dead letters with
-    the reason, and so does one with a field that is not of its type. A whole number may be written as `1.0`
-    or `1e3`. Of the rows of one record that are refused, the first 100 are dead letters of their own, and one
-    more counts the others.
+    `columns` lists the fields that the pipeline uses, with their types. Other fields are ignored. A missing
+    field is null, and so is NaN. A column may lie deeper in the record (`from`: `a.b`, `a[0].b`), or have
+    another name than its field. A column may also hold the record's key or a header (`place`). The event time
+    is the record's timestamp, or a field of the record. A record may hold an array of rows (`rows`). A path
+    that begins with `$.` then reads a field beside the array. A record that is not of its format goes to the
+    dead letters with the reason. A record with a field that is not of its type goes there, too. A whole
+    number may be written as `1.0` or `1e3`. If rows of one record are refused, the first 100 become dead
+    letters of their own, and one more dead letter counts the others.
 
-    An event time far ahead of the record's arrival is not believed (`ahead_s`), since all rows behind it
-    would be late. If nothing else is set, a field may lie up to a day ahead, because it may hold the local
-    time of any zone. A field that is wrong by less, say by 50 minutes, is believed. Then a window treats the
-    right rows of the next 50 minutes as late, and they go to the dead letters. Set `ahead_s` to a few minutes
-    if the field is in UTC.
+    An event time far ahead of the record's arrival is not believed (`ahead_s`), because it would make all
+    later rows late. By default, a field may lie up to a day ahead, because it may hold the local time of any
+    zone. So a field that is wrong by less, for example by 50 minutes, is believed. A window then treats the
+    correct rows of the next 50 minutes as late, and they go to the dead letters. If the field is in UTC, set
+    `ahead_s` to a few minutes.
 
-    Avro needs its schema, in the form or in a schema registry that speaks Confluent's protocol. `registry`
-    names the connection to it, which an admin makes. With a registry each record begins with a zero and the
-    number of its writer's schema, and a schema in the form is the reader's. Without columns all fields of the
-    form's schema become columns, also those of records in the record (`outer_inner`); arrays, maps, bytes and
-    choices of several types are left out. `timestamp-millis`, `timestamp-micros` and `date` are times,
-    `decimal` is a number or, exactly, a text, `uuid` and an enum are texts. A schema whose type holds itself
-    is not read. While the registry does not answer, or does not have the schema of a record, the element
-    waits and says so. A record whose schema is JSON Schema or Protobuf is a dead letter.
+    Avro needs its schema, either in the form or in a schema registry that speaks Confluent's protocol.
+    `registry` names the connection to the registry, which an admin makes. With a registry, each record begins
+    with a zero and the number of the schema with which it was written. The schema in the form then says how
+    records are read. If you name no columns, all fields of the form's schema become columns, also those of
+    records in the record (`outer_inner`). Arrays, maps, bytes and choices of several types are left out.
+    `timestamp-millis`, `timestamp-micros` and `date` become times. `decimal` becomes a number; a column of
+    the type text keeps it exact. `uuid` and enums become texts. A schema with a type that contains itself is
+    not read. While the registry does not answer, or does not have the schema of a record, the element waits
+    and says so. A record whose schema is JSON Schema or Protobuf becomes a dead letter.
 
-    Each line of a record of CSV is a row. Its cells are the columns in their order, or those that `from`
-    names (`[3]` is the fourth), or with `names_line` those that the record's first line names. Numbers,
-    times, true and false are read as texts of JSON are. An empty cell is null. A record of text is one
-    column.
+    Each line of a CSV record is a row. Its cells are the columns in their order, or the cells that `from`
+    names (`[3]` is the fourth). With `names_line`, the columns are found by the names in the record's first
+    line. Numbers, times, true and false are read as in texts of JSON. An empty cell is null. A record of text
+    is one column.
 
-    The topic may be compressed (gzip, snappy, lz4, zstd). Uncommitted and aborted records of transactional
-    producers are never read. Fogline only reads the topic: it does not create, change or delete it.
+    The topic may be compressed (gzip, snappy, lz4, zstd). The element never reads uncommitted or aborted
+    records of transactional producers. Fogline only reads the topic: it does not create, change or delete it.
 
-    The topic is compared all the time with what was read of it. Partitions that it gets later are read from
-    their first record. Records that were deleted before they were read are left out, with an event and a
-    count, or the element asks first (`gap`). A topic that was deleted and created again is not read until
-    somebody chooses that at the element.
+    Fogline compares the topic all the time with what the element has read. If the topic gets more partitions,
+    the element reads them from their first record. If records were deleted before the element read them, it
+    continues after them with an event and a count, or asks first (`gap`). If a topic was deleted and created
+    again, the element reads it only after somebody has chosen this at the element.
     """
 
     type = "kafka-in"
@@ -324,6 +324,6 @@ class KafkaIn(TransformOperator):
         return self.params.schema_read()
 
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
-        """Returns the records as the runtime has read and parsed them. They are its only input, under any
-        name."""
+        """Returns a function that passes on its only input, under any name: the records, which the runtime
+        has already read and parsed."""
         return lambda inputs: next(iter(inputs.values()))

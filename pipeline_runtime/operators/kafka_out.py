@@ -1,4 +1,4 @@
-"""Sink: a Kafka topic of the user's own."""
+"""Sink: a user's Kafka topic."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class KafkaOutParams(WrittenParams, OwnTopicParams):
 class KafkaOut(TransformOperator):
     """Writes its input to an existing Kafka topic: one row per record, with the event time as timestamp.
 
-    A record is a JSON object, or Avro, CSV or text. Avro is written by the schema of the form, whose fields
-    are columns of the same names, or by one that is made of the columns. Columns that the form's schema lacks
-    are left out. With `registry` the schema is registered under `<topic>-value`, and each record begins with
-    its number. A row that the schema does not take is a dead letter.
+    A record is a JSON object, or Avro, CSV or text. Avro needs a schema: either the schema of the form, whose
+    fields are columns of the same names, or a schema that Fogline makes of the columns. Columns that the
+    form's schema lacks are left out. With `registry`, Fogline registers the schema under `<topic>-value`, and
+    each record begins with the schema's number. A row that does not fit the schema becomes a dead letter.
 
-    Records are written in the same transaction that commits the batch. So a reader with
+    The transaction that commits the batch also holds the records. So a reader with
     `isolation.level=read_committed` sees each record exactly once, even if the element is moved or restored
     meanwhile. Records are compressed with zstd.
     """

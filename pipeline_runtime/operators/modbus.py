@@ -24,7 +24,7 @@ WORDS_OF_A_REQUEST = 125
 BITS_OF_A_REQUEST = 2000
 ADDRESS_MAX = 65_535
 ANSWER_S_MAX = 2.0
-"""An ingester has to return within this time when it is told to stop."""
+"""An ingester must return within this time when it has to stop."""
 _CLOCK_AHEAD_S = 900.0
 
 Kind = Literal["holding", "input", "coil", "discrete"]
@@ -56,7 +56,7 @@ class ModbusConnection(ConnectionFields):
     kind = "modbus"
     title = "Modbus TCP device"
     probe = "pipeline_runtime.connectors.modbus:probe"
-    search = "pipeline_runtime.connectors.modbus:probe"  # an address is what a register is found by
+    search = "pipeline_runtime.connectors.modbus:probe"  # a user finds a register by its address
 
     host: Host
     port: int = Field(default=502, ge=1, le=65_535, description="502 is usual")
@@ -65,7 +65,7 @@ class ModbusConnection(ConnectionFields):
         ge=0.05,
         le=ANSWER_S_MAX,
         title="Answers within, in seconds",
-        description="a request without an answer for so long has failed; serial lines need more",
+        description="the longest wait for an answer; serial lines need more",
     )
 
     @property
@@ -92,17 +92,17 @@ _COUNTINGS: list[JsonValue] = [
 
 
 class ModbusPlace(BaseModel):
-    """Where a value lies in a device, and how its registers are read."""
+    """The place of a value in a device, and the way to read its registers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     kind: Kind = Field(
-        default="holding", json_schema_extra={"x-choices": _KINDS}, description="what it is in the device"
+        default="holding", json_schema_extra={"x-choices": _KINDS}, description="the kind of the value"
     )
     address: int = Field(
         ge=0,
         le=ADDRESS_MAX + 1,
-        description="its number, counted as First address says; without 4 or 3 before it",
+        description="the register's number, counted as First address says, without a leading 4 or 3",
     )
     type: Type | None = Field(
         default=None,
@@ -134,7 +134,7 @@ class ModbusPlace(BaseModel):
 
     @property
     def words(self) -> int:
-        """Returns how many registers, or bits, it takes."""
+        """Returns the number of registers, or bits, of the value."""
         return 1 if self.kind in BITS else struct.calcsize(_FORMATS[self.type or "uint16"]) // 2
 
     @property
@@ -142,7 +142,7 @@ class ModbusPlace(BaseModel):
         return (self.scale, self.offset) != (1, 0)
 
     def value(self, words: Sequence[int]) -> float | int | bool | None:
-        """Returns what its registers or bits say. Returns None if they say no number (NaN)."""
+        """Returns the value of the registers or bits. Returns None for NaN."""
         if self.kind in BITS:
             return bool(words[0])
         ordered = words if self.order in ("ABCD", "BADC") else tuple(reversed(words))
@@ -154,7 +154,7 @@ class ModbusPlace(BaseModel):
         return value if math.isfinite(value) else None
 
     def words_of(self, value: float) -> list[int]:
-        """Returns the registers, or the bit, that say a value. Raises ValueError if they cannot."""
+        """Returns the registers, or the bit, for a value. Raises ValueError if the value does not fit."""
         if self.kind in BITS:
             if value not in (0, 1):
                 raise ValueError("a coil is true or false")
@@ -176,7 +176,7 @@ class _Named(BaseModel):
 
 
 class ModbusRegister(ModbusPlace, _Named):
-    """A value of the device, as a column."""
+    """A value of the device that becomes a column."""
 
     def field(self) -> SchemaField:
         if self.kind in BITS:
@@ -225,28 +225,28 @@ class ModbusInParams(Params):
 
 @dataclass(frozen=True)
 class Request:
-    """One request to the device, and which of the registers its answer holds."""
+    """One request to the device, and the registers that its answer holds."""
 
     unit_id: int
     kind: Kind
-    first: int  # as it is sent
+    first: int  # the address as the protocol sends it
     count: int
     registers: tuple[int, ...]  # places in ModbusInParams.registers
 
 
 def requests_of(params: ModbusInParams) -> list[Request]:
-    """Returns the fewest requests that read all registers and nothing between them."""
+    """Returns the fewest requests that read all registers of the table, and no other registers."""
     return joined([request_of(params, place) for place in range(len(params.registers))])
 
 
 def request_of(params: ModbusInParams, place: int) -> Request:
-    """Returns the request that reads one register alone."""
+    """Returns a request that reads only one register."""
     each = params.registers[place]
     return Request(each.unit_id, each.kind, each.address - params.first_address, each.words, (place,))
 
 
 def joined(requests: Sequence[Request]) -> list[Request]:
-    """Returns the requests with neighbours as one, within the bounds of the protocol."""
+    """Returns the requests, with neighbours joined as far as the protocol allows."""
     made: list[Request] = []
     for each in sorted(requests, key=lambda one: (one.unit_id, one.kind, one.first)):
         both = _joined(made[-1], each) if made else None
@@ -258,7 +258,7 @@ def joined(requests: Sequence[Request]) -> list[Request]:
 
 
 def _joined(before: Request, after: Request) -> Request | None:
-    """Returns both as one, or None if they are not neighbours or too much for one request."""
+    """Returns one request for both, or None if they are not neighbours or too large for one request."""
     if (before.unit_id, before.kind) != (after.unit_id, after.kind):
         return None
     end = max(before.first + before.count, after.first + after.count)
@@ -272,21 +272,22 @@ def _joined(before: Request, after: Request) -> Request | None:
 class ModbusIn(ConnectorSource):
     """Polls the registers of a Modbus device by Modbus TCP, **at least once**.
 
-    Each poll makes one row. Its event time is the time at which the poll began. A device keeps nothing, so a
-    poll that it does not answer is lost: the element counts such polls and tells of them as a gap, also those
-    that were not made because the connection was away, or because the device takes longer to answer than
-    `every_ms`. While the element moves, a moment may be polled twice, or left out: after a move, and after a
-    restart of its node, it counts the polls since its last row and tells of them as a gap.
+    Each poll makes one row. The event time of the row is the time at which the poll began. A device keeps no
+    past values, so a poll without an answer is lost. The element counts such polls and reports them as a gap.
+    It also counts polls that it did not make, because the connection was lost, or because the device needs
+    longer for an answer than `every_ms`. While the element moves, it may poll a moment twice, or not at all.
+    After a move, and after a restart of its node, it counts the polls since its last row and reports them as
+    a gap.
 
-    `registers` is a table of the values. Neighbours are read by one request, of at most 125 registers or
-    2,000 bits; nothing between two registers is read along. A value is multiplied by `scale`, then `offset`
-    is added. Without both, integers stay integers. A number that is none (NaN) is null.
+    `registers` is a table of the values. One request reads neighbouring registers: 125 registers or 2,000
+    bits at most. The element never reads a register that is not in the table. A value is multiplied by
+    `scale`, and then `offset` is added. Without both, whole numbers stay whole numbers. NaN becomes null.
 
-    If the device refuses a register, such as an illegal address, its column is null. The element says which
-    register it is, and the others come. A device behind a gateway that does not answer at all makes the poll
-    fail: give it an element of its own.
+    If the device refuses a register, for example because of an illegal address, the column is null. The
+    element names the register, and the other columns get their values. A poll fails if a device behind a
+    gateway does not answer at all. Give such a device an element of its own.
 
-    In many manuals 40123 means the 123rd holding register. Here it is the kind *Holding register* and the
+    In many manuals, 40123 means the 123rd holding register. Here it is the kind *Holding register* and the
     address 122, or 123 if the first address is 1.
     """
 
@@ -347,7 +348,7 @@ class _Written(BaseModel):
 
 
 class ModbusTarget(ModbusPlace, _Written):
-    """A column's value, and where it is written to."""
+    """A column, and the place to which its value is written."""
 
     kind: Literal["holding", "coil"] = Field(
         default="holding", json_schema_extra={"x-choices": _WRITABLE}, description="what it is in the device"
@@ -384,13 +385,15 @@ class ModbusOutParams(Params):
 class ModbusOut(ConnectorSink):
     """Writes columns of each row to the registers of a Modbus device by Modbus TCP, **at least once**.
 
-    Each row is written when the device has confirmed all its values, one request for each. After a loss of
-    the connection, a move or a restoration, some of the last rows are written again, in their order. What is
-    empty (null) is not written. `offset` is taken from a value, and the rest is divided by `scale`.
+    The element writes each value by one request. A row counts as written when the device has confirmed all
+    its values. After a loss of the connection, a move or a restoration, the element writes some of the last
+    rows again, in their order. It writes no empty values (null). It subtracts `offset` from a value, and
+    divides the result by `scale`.
 
-    A row that is older than `late_s` goes to the dead letters, so that a machine does not get a setpoint of
-    an hour ago after a pause. So does a row with a value that does not fit into its register, and one that
-    the device refuses, such as for an illegal address. A part of it may have been written then.
+    A row that is older than `late_s` goes to the dead letters. So a machine does not get a setpoint of an
+    hour ago after a pause. A row also goes to the dead letters if a value does not fit into its register, or
+    if the device refuses it, for example because of an illegal address. In these cases the device may have
+    taken some values of the row.
     """
 
     type = "modbus-out"

@@ -91,11 +91,11 @@ def _sparkplug_id(text: str) -> str:
 
 
 SparkplugId = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_sparkplug_id)]
-"""The id of a group, an edge node or a host application, which is a level of topics."""
+"""The id of a group, an edge node or a host application. It is one level of a topic."""
 
 
 class MqttColumn(ColumnType):
-    """A field of the payload, or a level of the topic, as a column."""
+    """A field of the payload, or a level of the topic, that becomes a column."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -103,15 +103,15 @@ class MqttColumn(ColumnType):
         default=None,
         alias="from",
         title="Field",
-        description="where it lies in the payload: a.b or a[0].b; of Sparkplug B the name of the metric;"
-        " empty: that of the column's name, or the plain value",
+        description="the place of the field in the payload: a.b or a[0].b; for Sparkplug B the name of the"
+        " metric; empty: the column's name, or the plain value",
     )
     level: int | None = Field(
         default=None,
         ge=0,
         le=50,
         title="Topic level",
-        description="the level of the topic that it holds instead: 1 is the first, 0 the whole topic",
+        description="the level of the topic that the column holds: 1 is the first level, 0 the whole topic",
     )
 
     @model_validator(mode="after")
@@ -121,7 +121,7 @@ class MqttColumn(ColumnType):
         return self
 
     def path(self, payload: str) -> Path:
-        """Returns where it lies in an ingester's record."""
+        """Returns the place of the column in an ingester's record."""
         if self.level is not None:
             return ("topic",) if self.level == 0 else ("levels", self.level - 1)
         if payload == "plain":
@@ -182,21 +182,21 @@ class MqttInParams(Params):
     historical: NewColumn | None = Field(
         default=None,
         title="Column for what is historical",
-        description="of Sparkplug B: a column that says whether the edge node had stored the values and sent"
+        description="for Sparkplug B: a column that says whether the edge node stored the values and sent"
         " them later; empty: none",
     )
 
     host_id: SparkplugId | None = Field(
         default=None,
         title="Host id",
-        description="for Sparkplug B: by this id the element tells edge nodes, as a host application, whether"
-        " it is online; no other host application has it; the user needs the right to write to"
-        f" {SPARKPLUG}/STATE/ and the id; empty: it tells nothing",
+        description="for Sparkplug B: with this id the element is a host application, and edge nodes see"
+        " whether it is online. No other host application may have the id. The user needs the right to write"
+        f" to {SPARKPLUG}/STATE/ and the id. Empty: none",
     )
 
     @property
     def metrics(self) -> frozenset[str]:
-        """Returns the names of the metrics of Sparkplug B that columns hold."""
+        """Returns the names of the Sparkplug B metrics that the columns hold."""
         return frozenset(each.metric for each in self.columns if each.level is None)
 
     @model_validator(mode="after")
@@ -225,38 +225,38 @@ class MqttInParams(Params):
 class MqttIn(ConnectorSource):
     """Reads messages of an MQTT broker (3.1.1 or 5), **at least once**.
 
-    The element is a client of the broker with a name of its own. With QoS 1 the broker keeps messages while
-    the element moves, is restored, or is stopped, and Fogline acknowledges a message when it is safe in
-    Kafka, or on the node's disk while Kafka is away. A message may come twice then. How many messages a
-    broker keeps is the broker's setting (mosquitto: `max_queued_messages`, 1,000 if nothing is set). With QoS
-    0 what is sent meanwhile is lost: the element tells a gap each time that it connects again, on this node
-    or on another. A message that was published with QoS 2 comes with QoS 1.
+    The element is a client of the broker with a name of its own. With QoS 1, the broker keeps messages while
+    the element moves, is restored, or is stopped. Fogline acknowledges a message when it is safe in Kafka, or
+    on the node's disk while Kafka is away. A message may then come twice. The broker's settings say how many
+    messages it keeps (mosquitto: `max_queued_messages`, 1,000 if nothing is set). With QoS 0, messages that
+    are sent while the element is away are lost. The element reports a gap each time that it connects again,
+    on this node or on another. A message that was published with QoS 2 comes with QoS 1.
 
     `columns` lists the fields of the payload that the pipeline uses. A column may also hold a level of the
     topic. A missing field is null. A payload that is no JSON object goes to the dead letters with its topic,
     and so does a message of more than 900,000 bytes. The event time is the time of arrival, or a field of the
     payload.
 
-    With **Sparkplug B** a column holds the metric of its name. The metrics of a message that have the same
-    timestamp make one row, and this timestamp is its event time. Columns whose metric does not come in that
-    message are empty, and a message without any of the columns' metrics gives no row. Births give rows as
-    data do, and a death gives a row whose metrics are all empty: level 3 of the topic says which it is.
-    Arrays, data sets and bytes are texts; the metrics of a template are called template/metric. Commands and
-    states of hosts are left out.
+    With **Sparkplug B**, a column holds the metric of its name. The metrics of a message that have the same
+    timestamp make one row, and this timestamp is its event time. A column is empty if the message does not
+    have its metric. A message with none of the columns' metrics makes no row. Births make rows as data
+    messages do. A death makes a row whose metrics are all empty. Level 3 of the topic shows which kind of
+    message it was. Arrays, data sets and bytes become texts. The metrics of a template are called
+    template/metric. Commands and states of hosts are left out.
 
-    A message may name a metric by an alias that only a birth explains. So subscribe to the whole edge node:
-    `spBv1.0/plant/+/press-1/#`. If no birth has come since the element connected, and the connection may ask
-    for births, the element asks the edge node, and lets the message wait for 10 s. Without a birth the
-    message goes to the dead letters. Edge nodes number their messages: if some are missing, the element
-    counts them as a gap, no longer trusts the aliases, and asks for the births. It asks an edge node every 2
-    s at first, and then more and more rarely, down to every 5 minutes, until nothing was missing for 60 s.
-    Most edge nodes publish with QoS 0, and brokers keep such messages for nobody who is away, unless they are
-    told to (mosquitto: `queue_qos0_messages`).
+    A message may name a metric by an alias, and only a birth explains the alias. So subscribe to the whole
+    edge node: `spBv1.0/plant/+/press-1/#`. If no birth has come since the element connected, the message
+    waits for 10 s. If the connection allows it, the element asks the edge node for a birth. Without a birth,
+    the message goes to the dead letters. Edge nodes number their messages. If messages are missing, the
+    element counts them as a gap, trusts the aliases no longer, and asks for births. It asks an edge node
+    every 2 s at first, and then more and more rarely, down to every 5 minutes, until no message was missing
+    for 60 s. Most edge nodes publish with QoS 0. Brokers keep such messages for an absent reader only if they
+    are set to do so (mosquitto: `queue_qos0_messages`).
 
-    With a *host id* the element is a host application of Sparkplug 3.0. It writes to
-    `spBv1.0/STATE/<host id>` whether it is online, retained and as its last will. Edge nodes that wait for
-    this host keep their values while it is offline. As Sparkplug asks for it, the broker then keeps no
-    messages for the element while it moves or is away. Give each element an id of its own.
+    With a *host id*, the element is a host application of Sparkplug 3.0. It writes to `spBv1.0/STATE/<host
+    id>` whether it is online, as a retained message and as its last will. Edge nodes that wait for this host
+    keep their values while it is offline. Sparkplug then requires that the broker keeps no messages for the
+    element while it moves or is away. Give each element an id of its own.
     """
 
     type = "mqtt-in"
@@ -296,7 +296,7 @@ class MqttIn(ConnectorSource):
         params = self.params
         plain = params.payload == "plain"
         columns = [
-            # Levels and plain values are texts, also where they say numbers.
+            # Levels and plain values are texts, even if they look like numbers.
             ColumnReading(path=each.path(params.payload), quoted=plain or each.level is not None)
             for each in params.columns
         ]
@@ -316,7 +316,7 @@ _COLUMN = re.compile(r"\{([^{}]*)\}")
 
 
 def columns_in(topic: str) -> list[str]:
-    """Returns the columns that a topic such as plant/{line}/power names."""
+    """Returns the columns that are part of a topic such as plant/{line}/power."""
     return _COLUMN.findall(topic)
 
 
@@ -374,15 +374,15 @@ class MqttOutParams(Params):
 class MqttOut(ConnectorSink):
     """Publishes each row to an MQTT broker (3.1.1 or 5), **at least once** with QoS 1 or 2.
 
-    The rows wait in the element's own stream, which holds 1 GiB, until the broker has confirmed them. Older
-    rows are deleted when it is full, and told as a gap. After a loss of the
-    connection, a move or a restoration, some of the last rows come again. `id_field` numbers the rows: a
-    repeat has the same number, so a receiver can leave it out. With MQTT 5 the number is also the user
-    property `fogline-id` of each message. With QoS 0 nobody confirms anything, and rows that were under way
-    when the connection was lost are lost.
+    The rows wait in the element's own stream, which holds 1 GiB, until the broker has confirmed them. When
+    the stream is full, Kafka deletes the oldest rows, and the element reports them as a gap. After a loss of
+    the connection, a move or a restoration, some of the last rows come again. `id_field` numbers the rows. A
+    repeat has the same number, so a receiver can leave it out. With MQTT 5, the number is also the user
+    property `fogline-id` of each message. With QoS 0 the broker confirms no messages, so rows that were on
+    their way when the connection was lost are lost.
 
-    The payload is a JSON object of all columns, or the plain value of one column. A row whose topic cannot be
-    made, and one that the broker refuses, goes to the dead letters.
+    The payload is a JSON object of all columns, or the plain value of one column. A row goes to the dead
+    letters if its topic cannot be made, or if the broker refuses it.
     """
 
     type = "mqtt-out"

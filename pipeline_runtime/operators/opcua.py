@@ -69,7 +69,7 @@ class OpcUaConnection(ConnectionFields):
         default=None,
         max_length=20_000,
         title="Server's certificate",
-        description="the certificate (PEM) that the server has to have; empty: whichever it shows",
+        description="the certificate (PEM) that the server must show; empty: Fogline accepts any",
     )
     user: str | None = Field(default=None, max_length=400, title="User name")
     password: Secret | None = Field(default=None, title="Password")
@@ -91,7 +91,7 @@ class OpcUaConnection(ConnectionFields):
 
 
 class OpcUaColumn(ColumnType):
-    """A value of the server, as a column."""
+    """A value of the server that becomes a column."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -122,13 +122,13 @@ class OpcUaInParams(Params):
         ge=1,
         le=3_600_000,
         title="Sample every, in milliseconds",
-        description="how often the server looks whether a value has changed; empty: as often as it publishes",
+        description="how often the server checks a value for a change; empty: as often as it publishes",
     )
     unchanged: Literal["empty", "last"] = Field(
         default="empty",
         title="Columns without a change",
         json_schema_extra={"x-choices": _UNCHANGED},
-        description="what a row holds in the columns whose value has not changed at its time",
+        description="what a row holds in the columns whose value did not change at the row's time",
     )
     quality: NewColumn | None = Field(
         default=None,
@@ -148,7 +148,7 @@ class OpcUaInParams(Params):
 
     @property
     def queue(self) -> int:
-        """Returns how many samples of a value the server is asked to keep until it publishes them."""
+        """Returns how many samples of a value the server should keep until it publishes them."""
         samples = self.publish_ms // (self.sample_ms or self.publish_ms)
         return min(QUEUE_MAX, max(10, 2 * samples))
 
@@ -156,25 +156,26 @@ class OpcUaInParams(Params):
 class OpcUaIn(ConnectorSource):
     """Subscribes to values of an OPC UA server, **at least once**.
 
-    The server looks at the values every `sample_ms`, and sends what has changed every `publish_ms`. Changes
-    with the same source timestamp make one row, and this timestamp is its event time. A row's other columns
-    are empty, or repeat their last value. When the element connects, it gets each value as it is then.
+    The server checks the values every `sample_ms`, and sends the changed ones every `publish_ms`. Changes
+    with the same source timestamp make one row, and this timestamp is its event time. The other columns of
+    the row are empty, or repeat their last value. When the element connects, it gets the present value of
+    each node.
 
     A value whose status is not good (bad or uncertain) is null. `quality` names a column with the status.
-    Arrays and structures are texts (JSON). A number that is none (NaN) is null.
+    Arrays and structures become texts (JSON). NaN becomes null.
 
-    An OPC UA server keeps nothing for a client that is away. When the connection or the subscription is lost,
-    the element subscribes again, and tells how long it was away as a gap. So it does after a move, and after
-    a restart of its node: a change in between may be missing. It tells a gap, too, when the server says that
-    it had to drop values, because they changed more often than it keeps. While the element moves, a change
-    may come twice.
+    An OPC UA server keeps no changes for a client that is away. When the element has lost the connection or
+    the subscription, it subscribes again, and reports the time that it was away as a gap. It does the same
+    after a move and after a restart of its node, because a change may be missing. It also reports a gap when
+    the server says that it dropped values, because they changed more often than the server can keep. While
+    the element moves, a change may come twice.
 
-    A node id that the server does not know leaves its column empty. The element says which one it is, and
-    tries it again every 60 s. The others come.
+    If the server does not know a node id, the column of that node id stays empty. The element names the node
+    id, and tries it again every 60 s. The other columns get their values.
 
-    With *sign* or *sign and encrypt* the connection needs an own certificate that the server trusts. The
-    certificate's application URI is used. Without *sign and encrypt* a password may be sent in clear: that is
-    up to the server.
+    For *sign* and *sign and encrypt*, the connection needs an own certificate that the server trusts. The
+    element uses the application URI of that certificate. Without *sign and encrypt*, the server decides
+    whether a password is encrypted on its way.
     """
 
     type = "opcua-in"
@@ -233,7 +234,7 @@ WRITABLE = (FieldType.STRING, FieldType.INTEGER, FieldType.NUMBER, FieldType.BOO
 
 
 class OpcUaTarget(BaseModel):
-    """A column's value, and the node that it is written to."""
+    """A column, and the node to which its value is written."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -257,15 +258,17 @@ class OpcUaOutParams(Params):
 class OpcUaOut(ConnectorSink):
     """Writes columns of each row to nodes of an OPC UA server, **at least once**.
 
-    A row is written by one request, and counts as delivered when the server has confirmed all its values.
-    After a loss of the connection, a move or a restoration, some of the last rows are written again, in their
-    order. What is empty (null) is not written. A value is written in the type of its node.
+    The element writes a row by one request. The row counts as delivered when the server has confirmed all its
+    values. After a loss of the connection, a move or a restoration, the element writes some of the last rows
+    again, in their order. It writes no empty values (null). It writes each value in the type of the value's
+    node.
 
-    A row that is older than `late_s` goes to the dead letters, so that a machine does not get a setpoint of
-    an hour ago after a pause. So does a row with a value that does not fit into the type of its node, and one
-    that the server refuses, such as for a value out of range. A part of it may have been written then.
+    A row that is older than `late_s` goes to the dead letters. So a machine does not get a setpoint of an
+    hour ago after a pause. A row also goes to the dead letters if a value does not fit into the type of its
+    node, or if the server refuses it, for example because a value is out of range. In these cases the server
+    may have taken some values of the row.
 
-    If the server does not know one of the nodes, nothing is written, and the rows wait.
+    If the server does not know one of the nodes, the element writes nothing, and the rows wait.
     """
 
     type = "opcua-out"

@@ -28,14 +28,14 @@ _SERVERS = words_for_pattern(
 _LOST: list[JsonValue] = [
     {"title": "Stop and say so", "value": "stop", "help": "Nothing is written until you choose."},
     {
-        "title": "Go on behind what was sent",
+        "title": "Continue after the rows that were sent",
         "value": "behind",
-        "help": "Fogline's own record says how far. After a crash the last batch may come twice.",
+        "help": "Fogline's own record has the position. After a crash the last batch may come twice.",
     },
     {
         "title": "Send all again",
         "value": "again",
-        "help": "All rows that Fogline still has. For a topic that was made again.",
+        "help": "Sends all rows that Fogline still has. For a topic that was created again.",
     },
 ]
 
@@ -87,16 +87,17 @@ class OtherKafkaInParams(RecordsParams, OtherTopicParams):
 class OtherKafkaIn(ConnectorSource):
     """Reads a topic of a Kafka cluster that is not Fogline's own, **exactly once**.
 
-    Records become rows as in [kafka-in](#kafka-in): JSON, Avro, CSV or text, with keys and headers. How far
-    each partition was read is stored in Fogline's Kafka, in the transaction of the rows. So no record is
-    missing and none comes twice, also if the node, the connection or a cluster ends at any moment. Nothing is
-    written to the other cluster, and no consumer group is used there.
+    Records become rows as in [kafka-in](#kafka-in): JSON, Avro, CSV or text, with keys and headers. Fogline's
+    own Kafka stores how far each partition was read, in the transaction of the rows. So no record is missing
+    and none comes twice, even if the node, the connection or a cluster ends at any moment. The element writes
+    nothing to the other cluster, and uses no consumer group there.
 
-    Records of transactions that were aborted, or have not ended, are not read. Partitions that the topic
-    gets later are read from their first record. Records that the other cluster deletes before they are read
-    are told as a gap. A record of more than 900,000 bytes is a dead letter.
+    The element does not read records of transactions that were aborted or have not ended. If the topic gets
+    more partitions, the element reads them from their first record. If the other cluster deletes records
+    before the element has read them, the element reports a gap. A record of more than 900,000 bytes becomes a
+    dead letter.
 
-    The user needs the right to read and to describe the topic.
+    The user needs the rights to read and to describe the topic.
     """
 
     type = "other-kafka-in"
@@ -107,7 +108,7 @@ class OtherKafkaIn(ConnectorSource):
     connector = "pipeline_runtime.connectors.other_kafka_in:OtherKafkaIngester"
     connection = KafkaConnection
     delivery = "exactly once"
-    delivery_why = "How far it has come is written in the transaction of the rows."
+    delivery_why = "The element writes its position in the transaction of the rows."
     example = {
         "connection": "plant-kafka",
         "topic": "sensors",
@@ -137,8 +138,8 @@ class OtherKafkaOutParams(WrittenParams, OtherTopicParams):
         default="stop",
         title="If the cluster has lost the position",
         json_schema_extra={"x-choices": _LOST},
-        description="what to do when the cluster no longer says how far the element has come, and Fogline's"
-        " own record says that rows were sent",
+        description="what to do if the cluster no longer has the element's position, although Fogline's own"
+        " record says that rows were sent",
     )
 
 
@@ -146,22 +147,22 @@ class OtherKafkaOut(ConnectorSink):
     """Writes each row to a topic of a Kafka cluster that is not Fogline's own, **exactly once** for readers
     with `isolation.level=read_committed`.
 
-    Rows become records as in [kafka-out](#kafka-out). How far the element has come is stored in the other
-    cluster, in the transaction of the rows, as the offset of the consumer group
-    `fogline-<deployment>-<element>` on partition 0 of the topic. So no row is missing and none comes twice,
-    also if the node, the connection or a cluster ends at any moment. An earlier owner that comes back is
-    refused by the group's epoch and by the transactional id, which has the same name.
+    Rows become records as in [kafka-out](#kafka-out). The other cluster stores the element's position, in the
+    transaction of the rows. The position is the offset of the consumer group `fogline-<deployment>-<element>`
+    on partition 0 of the topic. So no row is missing and none comes twice, even if the node, the connection
+    or a cluster ends at any moment. If an earlier owner comes back, the cluster refuses its rows, by the
+    group's epoch and by the transactional id, which has the same name as the group.
 
-    The offset is stored again each hour, since Kafka forgets offsets that nobody renews
-    (`offsets.retention.minutes`, 7 days by default). It also goes when the topic is deleted. So Fogline notes
-    in its own Kafka, too, how far rows were sent. If the cluster has no position, and rows were sent, the
-    element stops and says so. It also stops if it has another topic or cluster than before. `lost` chooses
-    whether it goes on behind what was sent, or sends all rows again that Fogline still has. A choice counts
-    once: after rows were sent under it, a later loss stops the element. To choose the same again, deploy it
-    with `stop` first. Nobody else may use the group.
+    Kafka forgets offsets that nobody renews (`offsets.retention.minutes`, 7 days by default). So the element
+    stores the offset again every hour. The offset is also lost if the topic is deleted. So Fogline notes the
+    position in its own Kafka, too. If the other cluster has no position although rows were sent, the element
+    stops and says so. It also stops if the topic or the cluster is another one than before. `lost` chooses
+    whether the element then continues after the rows that were sent, or sends all rows again that Fogline
+    still has. A choice counts once: after the element has sent rows under it, a later loss stops the element
+    again. To choose the same again, deploy the element with `stop` first. No other program may use the group.
 
-    A record that the topic does not take, such as one that is too large, goes to the dead letters. A dead
-    letter may come twice after an error.
+    If the topic refuses a record, for example because it is too large, the record goes to the dead letters.
+    After an error, a dead letter may come twice.
 
     The user needs the rights to read, to write and to describe the topic, to write and to describe the
     transactional id, to read and to describe the group, and to describe the topic's configuration.
@@ -175,7 +176,7 @@ class OtherKafkaOut(ConnectorSink):
     connector = "pipeline_runtime.connectors.other_kafka_out:OtherKafkaDeliverer"
     connection = KafkaConnection
     delivery = "exactly once"
-    delivery_why = "How far it has come is written in the transaction of the rows."
+    delivery_why = "The element writes its position in the transaction of the rows."
     noted = True
     example = {"connection": "plant-kafka", "topic": "results"}
     ticks = "one"

@@ -1,4 +1,4 @@
-"""Sink: a table of PostgreSQL, also with TimescaleDB."""
+"""Sink: a table of PostgreSQL or TimescaleDB."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline_runtime.operators.sdk import Params
 from pipeline_runtime.operators.ticked import table
 
 NAME_BYTES_MAX = 63
-"""PostgreSQL cuts longer names."""
+"""PostgreSQL would cut a longer name."""
 
 
 def name_fault(name: str) -> str:
@@ -38,7 +38,7 @@ SqlName = Annotated[str, Field(min_length=1, max_length=NAME_BYTES_MAX), AfterVa
 
 
 class PostgresqlConnection(TlsFields):
-    """How to reach a database of PostgreSQL."""
+    """How to reach a PostgreSQL database."""
 
     kind = "postgresql"
     title = "PostgreSQL"
@@ -79,29 +79,31 @@ class PostgresqlOutParams(Params):
 class PostgresqlOut(ConnectorSink):
     """Writes each row into a table of PostgreSQL, **exactly once**.
 
-     Each column of the input goes to the column of the same name. With key columns a row replaces the row of
-    the table that has the same key; the table needs a unique index on exactly these columns. A table of
-    TimescaleDB is a table like any other: its unique indexes contain its time column, so name that among the
-    keys.
+    Each column of the input goes to the column of the same name. If you name key columns, a row replaces the
+    row of the table that has the same key. The table then needs a unique index on exactly these columns. You
+    can use a table of TimescaleDB like any other. The unique indexes of such a table contain its time column,
+    so name the time column among the keys.
 
-     How far the element has come stands in the table `fogline_positions` of the same schema, and is written
-    in the transaction of the rows. So no row is missing and none comes twice, also if the node, the
-    connection or the database ends at any moment. The user needs the right to make that table in the schema,
-    or somebody makes it before. Back up the table `fogline_positions` together with your own table. After
-    both are restored, Fogline writes the rows that are missing, if its stream still holds them.
+    The element stores its position in the table `fogline_positions` of the same schema, in the transaction of
+    the rows. So no row is missing and none comes twice, even if the node, the connection or the database ends
+    at any moment. The database user needs the right to make that table in the schema. Otherwise somebody has
+    to make it before. Back up the table `fogline_positions` together with your own table. After you have
+    restored both, Fogline writes the missing rows, if its stream still has them.
 
-     A pooler between Fogline and the database has to keep one session for one connection. A pooler that
-    shares by transaction (PgBouncer: `pool_mode = transaction`) is not supported.
+    A pooler between Fogline and the database must keep one session for one connection. Fogline does not
+    support a pooler that shares sessions by transaction (PgBouncer: `pool_mode = transaction`).
 
-     A row that the database does not take goes to the dead letters with the database's words, and the others
-    go on: a value that is too long or out of range, a key that is empty, a constraint that is broken. A dead
-    letter may come twice after an error. A table that is not there, and a column that is missing or has a
-    type that cannot hold the values, is told at the element, and nothing is written.
+    If the database refuses a row, the row goes to the dead letters with the database's message, and the other
+    rows are written. The database refuses, for example, a value that is too long or out of range, an empty
+    key, and a row that breaks a constraint. After an error, a dead letter may come twice. If the table or a
+    column is missing, or if a column has a type that cannot hold the values, the element says so and writes
+    nothing.
 
-     Types: a whole number fits bigint and numeric (also integer and smallint, if the value fits); a number
-    fits double precision (real and numeric round as PostgreSQL does); text fits text, varchar, char, uuid,
-    json, jsonb, inet and enums; a time fits timestamptz (and timestamp, in UTC). With *Make the table* it
-    gets bigint, double precision, text, boolean and timestamptz, and the key columns as primary key.
+    A whole number fits bigint and numeric, and also integer and smallint if the value fits. A number fits
+    double precision, and also real and numeric, which PostgreSQL rounds. Text fits text, varchar, char, uuid,
+    json, jsonb, inet and enums. A time fits timestamptz, and also timestamp (in UTC). With *Make the table*,
+    the table gets columns of the types bigint, double precision, text, boolean and timestamptz, and the key
+    columns as primary key.
     """
 
     type = "postgresql-out"
@@ -112,7 +114,7 @@ class PostgresqlOut(ConnectorSink):
     connector = "pipeline_runtime.connectors.postgresql_out:PostgresqlDeliverer"
     connection = PostgresqlConnection
     delivery = "exactly once"
-    delivery_why = "How far it has come is written in the transaction of the rows."
+    delivery_why = "The element writes its position in the transaction of the rows."
     example = {"connection": "plant-database", "table": "power", "keys": ["line"], "time_column": "at"}
 
     ticks = "one"

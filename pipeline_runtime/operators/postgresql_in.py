@@ -1,4 +1,4 @@
-"""Source: rows that are added to a table of PostgreSQL, also with TimescaleDB."""
+"""Source: rows that are added to a table of PostgreSQL or TimescaleDB."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ZoneName = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_zo
 
 
 class TableColumn(ColumnType):
-    """A column of the table, as a column."""
+    """A column of the table that becomes a column of the stream."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -43,7 +43,7 @@ class TableColumn(ColumnType):
         default=None,
         alias="from",
         title="Column of the table",
-        description="its name in the table, if that is another one; empty: the same name",
+        description="the column's name in the table, if it differs; empty: the same name",
     )
 
     @property
@@ -63,14 +63,15 @@ class PostgresqlInParams(Params):
     table: SqlName = Field(description="the table, without its schema; capital letters count")
     rising: SqlName = Field(
         title="Rising column",
-        description="the column in which each new row has a greater value: a number that the table gives"
-        " itself, or a time. It has an index and is never empty",
+        description="the column in which each new row has a greater value: a number that the table makes"
+        " itself, or a time. The column needs an index, and must never be empty",
     )
     tie_column: SqlName | None = Field(
         default=None,
         title="Column that tells rows of one time apart",
         description="only with a time as rising column: a column in which rows of one time have different"
-        " values, such as the primary key. It is never empty, and has a unique index, alone or with the time",
+        " values, such as the primary key. It must never be empty, and needs a unique index, alone or"
+        " together with the time",
     )
     columns: tuple[TableColumn, ...] = Field(
         min_length=1, max_length=COLUMNS_MAX, description="the columns of the table that you need"
@@ -93,7 +94,7 @@ class PostgresqlInParams(Params):
         ge=100,
         le=3_600_000,
         title="Poll every, in milliseconds",
-        description="how long it waits after it has read all rows",
+        description="the pause after the element has read all rows",
     )
     late_s: float = Field(
         default=5.0,
@@ -106,58 +107,61 @@ class PostgresqlInParams(Params):
     time_zone: ZoneName = Field(
         default="UTC",
         title="Time zone of times without one",
-        description="what columns of the type timestamp mean: UTC, Europe/Berlin",
+        description="the zone of columns of the type timestamp: UTC, Europe/Berlin",
     )
 
 
 class PostgresqlIn(ConnectorSource):
     """Reads the rows that are added to a table of PostgreSQL, **exactly once**.
 
-     `rising` is the column in which each new row has a greater value. How far the element has come is stored
-    in Kafka, in the transaction of the rows. So no row is missing and none comes twice, also if the node, the
-    connection or the database ends at any moment.
+    `rising` is the column in which each new row has a greater value. Kafka stores the element's position, in
+    the transaction of the rows. So no row is missing and none comes twice, even if the node, the connection
+    or the database ends at any moment.
 
-     Numbers of a sequence become visible in another order than they are given: a transaction that got 7 may
-    end after the one that got 8. So the element notes which transactions are open, and reads only up to where
-    all of them have ended. With a column that is `GENERATED ALWAYS AS IDENTITY`, these are the transactions
-    that write to the table. With any other column they are all transactions of the database, also those that
-    only read, such as a backup: a program may have made its number before it wrote anything. If one stays
-    open for more than 10 seconds while there are rows to read, the element says which one it waits for.
+    The numbers of a sequence may become visible in another order: a transaction that got 7 may end after the
+    one that got 8. So the element notes the open transactions, and reads only rows below which all of them
+    have ended. With a column that is `GENERATED ALWAYS AS IDENTITY`, these are the transactions that write to
+    the table. With any other column they are all transactions of the database, even if they only read, as a
+    backup does: a program may have made its number before it wrote anything. If a transaction stays open for
+    more than 10 seconds while there are rows to read, the element names it.
 
-     A rising column is one of these:
+    A rising column is one of these:
 
     - A whole number, numeric or a text with a unique index of its own. A sequence has to give each session
-    one number at a time (`CACHE 1`, which is the default), has to rise by 1, and must not begin again.
-    - A time (timestamptz, or timestamp in `time_zone`). `tie_column` then tells rows of one time apart. It is
-    NOT NULL, and has a unique index, alone or with the time; it may be left out if the time itself has one.
-    Rows wait until their time is `late_s` ago, by the clock of the database. A row that is written later than
-    that **does not come in**: choose `late_s` longer than clocks are apart and rows are on their way. With
-    the local time of a zone, rows of the hour that comes twice in autumn do not all come in.
+      one number at a time (`CACHE 1`, which is the default), has to rise by 1, and must not begin again.
+    - A time (timestamptz, or timestamp in `time_zone`). `tie_column` then tells rows of the same time apart.
+      This column is NOT NULL, and has a unique index, alone or together with the time. You can leave it out
+      if the time itself has a unique index. Rows wait until their time is `late_s` ago, by the clock of the
+      database. A row that is written later than that **does not come in**. So choose a `late_s` that is
+      longer than the difference between clocks plus the time that rows need on their way. With the local time
+      of a zone, some rows of the hour that comes twice in autumn do not come in.
 
-     The column must be NOT NULL, and should have an index. A program that makes its own numbers or times has
+    The column must be NOT NULL, and should have an index. A program that makes its own numbers or times has
     to make them within the transaction that writes them. **Rows are lost** if programs take numbers in blocks
-    and use them later, as Hibernate does with its pooled optimizer, or if another program copies rows with
-    their numbers into the table. A table that logical replication fills is refused.
+    and use them later, as Hibernate does with its pooled optimizer. Rows are also lost if another program
+    copies rows with their numbers into the table. The element refuses a table that logical replication fills.
 
-     Only added rows come in. A row that is changed or removed before it is read comes as it is then, or not
-    at all; later changes do not come. If the table is made again, or its sequence begins again, rows up to
-    the last number that was read are lost. The element tells that as a gap. A row whose number is far too
-    great has the same effect, and nobody can see it: all rows below it count as read.
+    Only added rows come in. If a row is changed before it is read, it comes in as changed. If it is removed
+    before it is read, it does not come in. Later changes do not come in. If the table is made again, or if
+    its sequence begins again, the rows up to the last number that was read are lost. The element reports this
+    as a gap. A row whose number is far too great has the same effect, but the element cannot see it: all rows
+    below that number count as read.
 
-     With another table, schema, rising column or tie column the element begins as if it were new. With a
-    connection to another database it goes on behind the last value that it has read.
+    With another table, schema, rising column or tie column, the element begins as if it were new. With a
+    connection to another database, it continues after the last value that it has read.
 
-     The user needs the right to read the table, and to see `pg_locks` and `pg_stat_activity`, which everybody
-    has if nobody took it away. The connection has to lead to the primary: a standby does not know the open
-    transactions. A pooler has to keep one session for one connection, at the primary (PgBouncer: `pool_mode =
-    session`). A partitioned table or a hypertable of TimescaleDB is a table like any other. A view, and a
-    table with a foreign partition, are refused, since nobody can see who writes to them. A table from which
-    others inherit is refused, since no unique index holds for all of them.
+    The database user needs the right to read the table, and to see `pg_locks` and `pg_stat_activity`.
+    Everybody has the latter right unless somebody took it away. The connection must lead to the primary,
+    because a standby does not know the open transactions. A pooler must keep one session for one connection,
+    at the primary (PgBouncer: `pool_mode = session`). You can use a partitioned table or a hypertable of
+    TimescaleDB like any other table. The element refuses a view, and a table with a foreign partition,
+    because it cannot see who writes to them. It refuses a table from which others inherit, because no unique
+    index holds for all of them.
 
-     Types: smallint, integer and bigint are whole numbers, and numeric is one if it has no decimals. They,
-    real and double precision are numbers; NaN and Infinity are empty. timestamptz, timestamp and date are
-    times. Each type can be read as text, also arrays and json. A row of more than 900,000 bytes as JSON goes
-    to the dead letters.
+    smallint, integer and bigint are whole numbers, and so is numeric without decimals. All of them, and real
+    and double precision, can be read as numbers. NaN and Infinity become null. timestamptz, timestamp and
+    date are times. Each type can be read as text, also arrays and json. A row of more than 900,000 bytes as
+    JSON goes to the dead letters.
     """
 
     type = "postgresql-in"
@@ -168,7 +172,7 @@ class PostgresqlIn(ConnectorSource):
     connector = "pipeline_runtime.connectors.postgresql_in:PostgresqlIngester"
     connection = PostgresqlConnection
     delivery = "exactly once"
-    delivery_why = "How far it has come is written in the transaction of the rows."
+    delivery_why = "The element writes its position in the transaction of the rows."
     ticks = "one"
     example = {
         "connection": "plant-database",
@@ -189,7 +193,7 @@ class PostgresqlIn(ConnectorSource):
         return schema_of_columns(self.params.columns, self.params.key)
 
     def reading(self) -> RecordReading:
-        """Returns where the columns lie in the records that postgresql_rows.page_statement makes."""
+        """Returns where the columns are in the records that postgresql_rows.page_statement makes."""
         time = self.params.time_column
         return RecordReading(
             columns=tuple(ColumnReading(path=(column.name,)) for column in self.params.columns),

@@ -1,4 +1,5 @@
-"""How the records of a user's topic are written: what a form asks for, and how that is checked."""
+"""The format of the records of a user's topic: the parameters of the form, and the checks of these
+parameters."""
 
 from __future__ import annotations
 
@@ -80,7 +81,8 @@ class FormatParams(Params):
 
 
 def schema_of(params: FormatParams, check: SchemaCheck) -> AvroSchema | None:
-    """Returns the Avro schema of the form, if it has one and that is to be used. Reports why it cannot be."""
+    """Returns the Avro schema of the form, or None if it has none or does not need it. Reports a fault of the
+    schema."""
     if params.format != "avro" or not params.avro_schema:
         return None
     try:
@@ -91,8 +93,8 @@ def schema_of(params: FormatParams, check: SchemaCheck) -> AvroSchema | None:
 
 
 def schema_fields(text: str) -> tuple[tuple[tuple[str, ...], SchemaField], ...]:
-    """Returns where the columns lie that an Avro schema has, and what they are. A field of a record in the
-    record is the column "outer_inner". Returns nothing of a text that is no schema."""
+    """Returns the place and the type of each column in an Avro schema. A field of a record in the record
+    becomes the column "outer_inner". Returns () if the text is no schema."""
     try:
         found = columns_in(avro_schema(text))
     except SchemaInvalid:
@@ -136,7 +138,7 @@ def _check_simple(schema: AvroSchema, field: dict[str, object], check: SchemaChe
 
 
 def _check_names(names: Sequence[str], check: SchemaCheck) -> None:
-    """The schema is made of the columns, so their names have to be names in Avro."""
+    """Reports column names that cannot be names in Avro, because Fogline makes the schema of the columns."""
     fields = tuple(SchemaField(name=name, type=FieldType.STRING) for name in names)
     try:
         avro_schema(schema_text_of(StreamSchema(fields=fields), "Row"))

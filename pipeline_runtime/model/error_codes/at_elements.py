@@ -87,7 +87,7 @@ AT_ELEMENTS = (
         " place of the missing ones.",
         "Choose to go on behind the gap. The choice says how many records it leaves out. To prevent such"
         " gaps, let the topic keep its records for longer (its retention). Or set the element's \"Records"
-        ' deleted before they were read" to "Go on behind them": the element then goes on by itself, and'
+        ' deleted before they were read" to "Continue after them": the element then goes on by itself, and'
         " reports an event.",
     ),
     KnownError(

@@ -1,4 +1,4 @@
-"""What a machine runs out of."""
+"""Makes the resources of a machine run out."""
 
 from __future__ import annotations
 

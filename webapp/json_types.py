@@ -1,5 +1,5 @@
-"""What the types of several apps' responses are made of. A response is checked against its type when it is
-sent: what the type lacks is dropped, and what the response lacks is an error."""
+"""The parts of which the types of several apps' responses are made. Fogline checks a response against its
+type before it sends the response. A field that the type lacks is dropped, and a missing field is an error."""
 
 from __future__ import annotations
 

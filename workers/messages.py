@@ -1,4 +1,4 @@
-"""How commands and reports travel over Redis between web, control and nodes.
+"""Sends commands and reports over Redis between web, control and nodes.
 
 The names are in pipeline_runtime.wire.
 

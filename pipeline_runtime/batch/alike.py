@@ -1,4 +1,4 @@
-"""Parses JSON objects that are written alike, three times as fast as a parser that takes any.
+"""Parses JSON objects that all have the same form, three times as fast as a parser for any form.
 
 One program writes the records of a topic, nearly always. So each of its objects has the same fields in the
 same order, with the same spaces between them, and only the values differ. Here the first object says what

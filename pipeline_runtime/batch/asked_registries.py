@@ -1,4 +1,5 @@
-"""Schema registries, as a task asks for them: its node asks them, which alone has the secrets."""
+"""Gives tasks the schemas of registries. The node's own process asks the registries, because only it has the
+secrets."""
 
 from __future__ import annotations
 

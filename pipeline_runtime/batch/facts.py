@@ -1,4 +1,4 @@
-"""What gate, sink and engine need to know about a group."""
+"""Facts about a group that its gate, its sink and its engine need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parses few JSON objects in Python, in a fifth of the time that Arrow's parser takes to begin.
+"""Parses a small number of JSON objects in Python. Arrow's parser takes five times as long only to begin.
 
 Arrow parses in threads of its own. For few objects it takes longer to wake one than to parse, most of all on
 a busy machine. What is taken here has the same meaning for both parsers. It gives up where they may differ:

@@ -1,4 +1,4 @@
-"""The values that a Python operator gives, as an Arrow column for each field of its output."""
+"""Turns the values that a Python operator returns into an Arrow column for each field of its output."""
 
 from __future__ import annotations
 

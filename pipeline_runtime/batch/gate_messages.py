@@ -1,4 +1,4 @@
-"""What Spark's Python processes and a replica's gate say to each other.
+"""The messages between Spark's Python processes and a replica's gate.
 
 A request is a frozen dataclass; `Request[A]` is answered by an `A`. On the wire each request and each answer
 is a message: how many bytes it has, in four bytes, and these bytes, which are MessagePack. In JSON's words:

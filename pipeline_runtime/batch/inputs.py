@@ -1,4 +1,4 @@
-"""The inputs of a group, in the one order that gate, source and frame agree on."""
+"""The inputs of a group, in one order. Gate, source and frame use the same order."""
 
 from __future__ import annotations
 

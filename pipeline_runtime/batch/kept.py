@@ -1,4 +1,4 @@
-"""Packs what a processor keeps for a key: its state, the operator's version, and its timers.
+"""Packs the state of a key: the processor's state, the operator's version, and the timers.
 
 The bytes are MessagePack, which keeps numbers exactly, NaN and infinity too. Code that stores the bytes need
 not read them.

@@ -1,4 +1,4 @@
-"""What a batch of a group makes: records for topics, rows for sinks, and dead letters.
+"""The output of a group's batch: records for topics, rows for sinks, and dead letters.
 
 Inside a group rows are Arrow tables with a column for each field. Many rows leave as they are for one of
 Fogline's own topics. Few rows, and all for a user's topic, become JSON texts here, once. A sink of the group

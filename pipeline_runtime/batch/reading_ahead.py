@@ -1,4 +1,4 @@
-"""A thread that reads topics ahead, beside the one that runs a group's batches.
+"""A thread that reads topics in advance, next to the thread that runs a group's batches.
 
 Records are fetched, unpacked and parsed while a batch is processed and while it is committed. Much of that
 work is done by C code that lets other threads run Python.

@@ -1,4 +1,4 @@
-"""Rows that come back to an element: as they were, or as somebody has mended them. Pure."""
+"""Rows that come back to an element: unchanged, or with values that a user has changed. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The streams within a group: which of them leave it, and where."""
+"""Finds the streams within a group that leave the group, and the elements at which they leave it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a batch that leave for users' topics, in the formats of these topics.
+"""Writes the rows of a batch for users' topics, in the formats of these topics.
 
 Elements make rows as JSON. What a topic is to have instead is made here, once, before the rows leave the
 task or the batch.

@@ -1,4 +1,4 @@
-"""How long a connector waits before it tries again. Pure."""
+"""Computes how long a connector waits before it tries again. Pure."""
 
 from __future__ import annotations
 

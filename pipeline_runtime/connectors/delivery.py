@@ -1,4 +1,4 @@
-"""Delivers the rows of a stream to a system, again and again until it has them."""
+"""Delivers the rows of a stream to an outside system. It tries again until the system has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Takes rows that others send by HTTP (uvicorn, starlette). 202 is said when they are durable."""
+"""Takes rows that other programs send by HTTP (uvicorn, starlette). It answers 202 when the rows are
+durable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes records from an ingester to Kafka, and keeps them on the node's disk while Kafka is away."""
+"""Writes an ingester's records to Kafka. While Kafka is away, it keeps them on the node's disk."""
 
 from __future__ import annotations
 

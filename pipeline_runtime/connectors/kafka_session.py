@@ -1,4 +1,4 @@
-"""Reaches a Kafka cluster that is not Fogline's own, and says in words why it cannot be reached."""
+"""Connects to a Kafka cluster that is not Fogline's own, and explains failures in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of an element's gaps on its node's disk, so that a restart forgets none."""
+"""Keeps facts about an element's gaps on the node's disk, so that no restart forgets a gap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides where rows go on in another Kafka cluster that has no position of their element. Pure."""
+"""Decides where delivery continues if another Kafka cluster has no position of the element. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Keeps the secrets of a connection out of messages: a library may quote them in an error or a log."""
+"""Removes the secrets of a connection from messages, because a library may quote them in an error or a
+log."""
 
 from __future__ import annotations
 

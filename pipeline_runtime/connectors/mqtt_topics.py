@@ -1,4 +1,4 @@
-"""Tries a connection to an MQTT broker, and finds the topics that it has by listening for a moment."""
+"""Tests a connection to an MQTT broker, and finds the broker's topics by listening for a moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Looks up the addresses of names, within a bound: libraries wait for name servers as long as those like."""
+"""Looks up the addresses of names within a time limit. Libraries alone would wait as long as the name server
+takes."""
 
 from __future__ import annotations
 

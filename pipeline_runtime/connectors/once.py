@@ -1,4 +1,4 @@
-"""Takes records and the position behind them to Kafka in one transaction: each record once.
+"""Writes records and the position after them to Kafka in one transaction, so that each record comes once.
 
     fl.<deployment>.<element>.intake     the records           } one transaction
     fl.<deployment>.<element>.position   how far they go       }

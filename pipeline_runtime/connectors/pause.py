@@ -1,4 +1,5 @@
-"""The gap between the last row of an earlier process of an ingester and the first answer to this one."""
+"""Computes the gap from the last row of an ingester's earlier process to the first answer to the present
+process."""
 
 from __future__ import annotations
 

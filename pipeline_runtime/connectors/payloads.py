@@ -1,4 +1,4 @@
-"""What a message tells of its topic: whether it is an object of JSON, its fields and their types. Pure."""
+"""Describes the payload of a message: whether it is a JSON object, its fields and their types. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which polls of a system are due, and how many were missed. Pure: the times are given."""
+"""Computes which polls of a system are due, and how many were missed. Pure: the caller gives the times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements by which PostgresqlIngester reads, and where it stands. Pure.
+"""The SQL statements of PostgresqlIngester, and its position. Pure.
 
 up to where everything is final   ->   who may still write below that   ->   rows, when all of them ended
    (end_statement)                       (writers_statement)                   (page_statement)

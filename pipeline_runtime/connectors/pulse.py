@@ -1,4 +1,4 @@
-"""Notices a connector that hangs: a library does not go on, while the process still reports.
+"""Notices a connector that hangs: a call into a library does not return, while the rest of the process works.
 
     asking --no sign for its patience--> words at the element --none for 4 s more--> the process ends
 

@@ -1,4 +1,4 @@
-"""What a connector tells its node: its state and its counts, as lines of JSON on its standard output."""
+"""Reports a connector's state and counts to its node, as lines of JSON on standard output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a package with a connector of one's own: `python -m pipeline_runtime.new_operator --source`.
+"""Makes the files of a new package with a connector: `python -m pipeline_runtime.new_operator --source`.
 
 They read lines from a TCP server, or write lines to one. Their tests start such a server.
 """

@@ -1,4 +1,5 @@
-"""The SDK of connectors: what the author of one writes, and what it is given.
+"""The SDK of connectors: the classes that an author derives from, and the objects that Fogline passes to
+them.
 
 - `Ingester.run` reads from a system and hands records to `Intake.put`: at least once.
 - `OnceIngester.run` reads from a system that gives the same rows again, and hands records and its position to

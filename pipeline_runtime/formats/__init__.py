@@ -1,2 +1,1 @@
-"""How the values of records that others read and write are written: Avro, CSV and text. JSON is the batch's
-own."""
+"""The formats of records in users' topics: Avro, CSV and text. The package batch reads and writes JSON."""

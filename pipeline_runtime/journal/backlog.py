@@ -1,4 +1,4 @@
-"""How many rows wait for a group, by its journal and where its inputs end. Pure."""
+"""Counts the rows that wait for a group, from its journal and the ends of its inputs. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long rows usually wait for the commit of their batch. Pure."""
+"""Computes how long rows usually wait for the commit of their batch. Pure."""
 
 from __future__ import annotations
 

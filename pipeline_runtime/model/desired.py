@@ -1,4 +1,4 @@
-"""What control wants of a node, and what the node reports back. Both travel as JSON."""
+"""The desired state of a node, and the node's report. Both travel as JSON."""
 
 from __future__ import annotations
 

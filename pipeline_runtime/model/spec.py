@@ -1,4 +1,4 @@
-"""What a node has to run: a deployed group, complete and immutable.
+"""The specification of a deployed group that a node runs. It is complete and never changes.
 
 `plan.plan_groups` makes a GroupSpec once, when a pipeline is deployed. It travels as JSON.
 """

@@ -1,4 +1,4 @@
-"""What aggregates make of windows that have so many rows each."""
+"""Computes aggregates of windows that have a fixed number of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows of its inputs an output row came from, as the rows themselves say it. Pure.
+"""Finds the input rows from which an output row was made, by the values of the rows. Pure.
 
 An operator answers `came_from` with a `Came` for each of its inputs: in which time to look, and which rows
 to take. Those rows, given to a new operator of the same parameters, make the output row again. Where

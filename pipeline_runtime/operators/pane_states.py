@@ -1,4 +1,4 @@
-"""What a window aggregate keeps for its panes, as columns, and as the states of their keys."""
+"""The state of a window aggregate's panes: as columns, and as the states of their keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row as a KeyedProcessor is given it."""
+"""The row that a KeyedProcessor gets."""
 
 from __future__ import annotations
 

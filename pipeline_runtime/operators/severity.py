@@ -1,4 +1,4 @@
-"""How serious an alarm is."""
+"""The severities of alarms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When rows of a source with its own clock are due. Pure arithmetic on positions.
+"""Computes when the rows of a source with its own clock are due. Pure arithmetic on positions.
 
 A position is `{"row": n, "t0": ms, "shifts": [[row, ms], ...]}`: the next row to read, the wall clock at the
 start, and by how much each stop moved the clock for all rows from some row on. A row's time follows from its

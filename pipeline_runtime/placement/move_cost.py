@@ -1,4 +1,4 @@
-"""What moving a group to a node takes and changes: bytes to copy, CPU, the ways to its neighbours. Pure.
+"""Computes the cost of a move of a group to a node: bytes to copy, CPU, latencies to its neighbours. Pure.
 
 Nothing is made up. When the way between two sites was neither measured nor given, nothing is said about it.
 """

@@ -1,4 +1,4 @@
-"""How a row comes back to an element that could not take it. Pure."""
+"""Finds the way by which a row comes back to an element that refused it. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The elements from a source to the one that is asked for, each with the work that a deployed one does."""
+"""The elements from a source to the previewed element. Each does the same work as when it is deployed."""
 
 from __future__ import annotations
 

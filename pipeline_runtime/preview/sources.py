@@ -1,4 +1,4 @@
-"""What a preview reads from outside: a source's first rows, a topic's newest ones, or a sample."""
+"""Reads the rows for a preview: a source's first rows, a topic's newest rows, or a sample."""
 
 from __future__ import annotations
 

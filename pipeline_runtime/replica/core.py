@@ -1,4 +1,4 @@
-"""Decides what a replica may do next, by what it knows.
+"""Decides the next act of a replica from the facts that the replica knows.
 
 Others gather the `Facts`, ask one of these questions, and carry out the answer:
 

@@ -1,4 +1,4 @@
-"""What runs a group's query: all that a replica and its node ask of Spark.
+"""The interface of the engine that runs a group's query: all calls of a replica and its node to Spark.
 
 A node uses `pipeline_runtime.spark.engine`. The tests of handovers use an engine without Spark, because what
 they break lies on this side of it.

@@ -1,4 +1,4 @@
-"""What a replica answers to the Python processes that run its group's tasks."""
+"""Answers the Python processes that run a group's tasks, for a replica."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replica counts and times."""
+"""The counts and times that a replica measures."""
 
 from __future__ import annotations
 

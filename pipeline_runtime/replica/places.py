@@ -1,4 +1,4 @@
-"""Where a group begins in its inputs, for a CLAIM."""
+"""Finds the position at which a group begins in its inputs, for a CLAIM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an owner gives its group away: it announces its last batches, and releases with the very last one.
+"""Releases a group: the owner announces its last batches, and releases with the very last one.
 
 An armed successor runs each announced batch at the same time as the owner. So it has caught up when the
 RELEASE comes, and goes on with the next batch. To a far successor (core.is_far) no batch is announced.

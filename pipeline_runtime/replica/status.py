@@ -1,4 +1,4 @@
-"""What a replica reports of itself."""
+"""Makes the status that a replica reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has happened to the users' topics that a group reads, and how it can go on. Pure.
+"""Finds the changes of users' topics that a group reads, and the ways in which the group can continue. Pure.
 
 A group's position holds more than offsets: also each topic's id and, by its keys, how many partitions it had.
 A look at the topics says how they differ by now:

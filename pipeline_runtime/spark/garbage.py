@@ -1,4 +1,4 @@
-"""How often Python looks for cycles of objects that nobody uses, and through which objects.
+"""Sets how often Python looks for cycles of unused objects, and which objects it looks through.
 
 By default it looks after every 700 new objects, now and then through all objects, and PySpark has it look
 after each task as well. A batch makes thousands of objects without cycles. To look through all long-lived

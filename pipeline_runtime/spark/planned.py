@@ -1,4 +1,4 @@
-"""How Spark runs a group that has a user's DataFrame operator: it plans each of the group's batches.
+"""Runs a group that has a user's DataFrame operator: Spark plans each batch of the group.
 
 All elements are one DataFrame, whose rows are tagged with where they go (spark.tagged). Fogline's own
 operators run in it by Arrow (spark.in_arrow).

@@ -1,4 +1,5 @@
-"""What elements cost on a node: idle, and at 100 events/s each; every one apart, or all as one group.
+"""Measures the CPU and memory that elements take on a node: idle, and at 100 events/s each; each as a group
+of its own, or all as one group.
 
     make bench-node            QUICK=1 make bench-node
 

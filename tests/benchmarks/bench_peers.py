@@ -1,4 +1,4 @@
-"""What Fogline and other systems make of the same events, in turns, on the same broker.
+"""Compares Fogline with other systems: all process the same events, in turns, on the same broker.
 
     make bench-peers            QUICK=1 make bench-peers
     ONLY="windows difference" SYSTEMS="fogline streams" ROUNDS=1 make bench-peers

@@ -1,4 +1,4 @@
-"""What a move of a keyed element costs Kafka Streams and Flink: by order, and after SIGKILL.
+"""Measures how long a move of a keyed element takes in Kafka Streams and Flink: by order, and after SIGKILL.
 
     make bench-peers-moves            QUICK=1 make bench-peers-moves
     SYSTEMS=flink WAYS=handover STATES=50 SETTINGS="defaults best" N=10 make bench-peers-moves

@@ -1,4 +1,4 @@
-"""How soon the rows of an element are there while one draws: the preview of each element of each template.
+"""Measures how soon the editor shows the preview of an element, for each element of each template.
 
     make bench-preview            QUICK=1 make bench-preview
 

@@ -1,4 +1,5 @@
-"""What a latency target gives, and what it costs: one element alone on a node, at 200 events/s.
+"""Measures the latencies and the cost of several latency targets: one element alone on a node, at 200
+events/s.
 
     make bench-target            QUICK=1 make bench-target
 

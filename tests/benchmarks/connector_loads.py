@@ -1,5 +1,5 @@
-"""What sends rows to connectors in, and takes those of connectors out: each runs as a process of its own, so
-that its CPU is not the connector's.
+"""Sends rows to connectors, and takes rows from connectors. Each load is a process of its own, so that its
+CPU does not count as the connector's.
 
 A row is {"n": its number, "t": when it was made, in ms since 1970}.
 """

@@ -1,4 +1,4 @@
-"""Where a task and its agent spend their time at full load, as flame graphs.
+"""Draws flame graphs of the time that a task and its agent spend at full load.
 
     make flames            WORK=keyed make flames
 

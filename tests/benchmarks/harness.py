@@ -1,4 +1,5 @@
-"""What the benchmarks share: real services, a node's runtime in this process, results as JSON and HTML."""
+"""The common part of the benchmarks: real services, a node's runtime in this process, results as JSON and
+HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What copies near the sources save: one pipeline, placed in several ways, on real nodes behind slow lines.
+"""Measures how much copies near the sources save: one pipeline, placed in several ways, on real nodes behind
+slow lines.
 
 Two halls send rows, the broker stands in the centre. All arrangements have the same rows at the same pace and
 put out the same windows and totals (halls.py), which are compared with the oracle after each run:

@@ -1,4 +1,4 @@
-"""How quickly the web answers while a large file is uploaded, and while it is imported."""
+"""Measures how quickly the web answers while a large file is uploaded, and while it is imported."""
 
 from __future__ import annotations
 

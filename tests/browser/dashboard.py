@@ -1,4 +1,4 @@
-"""What a person does in the dashboard, by mouse and keyboard."""
+"""The actions of a person in the dashboard, by mouse and keyboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person does by mouse and keyboard, counted."""
+"""The actions of a person by mouse and keyboard, with a count of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wrong document: each fault is told where it is, and nothing is deployed."""
+"""A wrong document: the editor shows each fault at its place, and deploys nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where a column comes from: in the list of all columns, and at ports and streams, by mouse and keyboard."""
+"""The origin of a column, shown by mouse and keyboard: in the list of all columns, and at ports and
+streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A first CSV file as it comes: looked at, asked about, imported once, and played."""
+"""A first CSV file from upload to replay: Fogline looks at it, asks, and imports it once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody new to it wants of a file, and how many clicks and typed fields that takes.
+"""A new user's first work with a file, with a count of the clicks and the typed fields.
 
 The task: of a CSV file with umlauts the average of each minute for each machine, an alarm when a value is
 above 80 for 30 s, both on a wall, all of it on edge-b.

@@ -1,4 +1,5 @@
-"""Standbys, moving back, restoring and changing what runs: by mouse, with what is said before each."""
+"""Standbys, moves back, restorations and upgrades by mouse, each with the text that the dashboard shows
+before."""
 
 from __future__ import annotations
 

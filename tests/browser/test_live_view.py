@@ -1,4 +1,4 @@
-"""What is shown of what runs: that it is old is seen, charts hold still, the drawer has room."""
+"""The live view of running elements: old figures look old, charts hold still, and the drawer has room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving what runs: what is said before, what it took, and what becomes of the draft."""
+"""Moves of running elements: the forecast before, the figures after, and the change of the draft."""
 
 from __future__ import annotations
 

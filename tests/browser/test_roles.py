@@ -1,4 +1,4 @@
-"""Who may not do something sees why, and cannot do it past the page either."""
+"""A user without a right sees why, and cannot do the act by the REST API either."""
 
 from __future__ import annotations
 

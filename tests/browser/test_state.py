@@ -1,4 +1,4 @@
-"""What an element keeps, key by key: looked at, searched, folded out, and read again."""
+"""The state of an element, key by key: looking at it, searching it, unfolding it, and reading it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A topic is trimmed while the node of its reader is frozen and killed: it is said, and a click goes on."""
+"""A topic is trimmed while the node of its reader is frozen and killed. The dashboard shows it, and one click
+continues."""
 
 from __future__ import annotations
 

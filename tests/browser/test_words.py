@@ -1,4 +1,5 @@
-"""What a person reads: titles and fields in words, what needs attention first, who did what in one line."""
+"""The words on the screen: titles and fields in plain words, urgent problems first, and one line for each act
+of a user."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What templates must put out, in plain Python that shares no code with the operators."""
+"""Oracles: they compute the output of templates in plain Python that shares no code with the operators."""

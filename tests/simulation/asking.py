@@ -1,4 +1,4 @@
-"""How a replica of the simulation asks the broker: one question at a time, whose answer may never come."""
+"""The questions of a simulated replica to the broker: one at a time, and an answer may never come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replica of the simulation is told, reports, and has in its memory."""
+"""The memory of a simulated replica: its orders, its reports and its state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do with alarms and rules."""
+"""Changes alarms and rules, on a user's order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Alarms, their histories, how far the rows of alert elements were read, rules, and who is told."""
+"""Alarms and their histories, rules, routes and channels, and the positions up to which alert rows were
+read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told of an alarm, when, and what for. Pure.
+"""Decides which people get a message about an alarm, when, and why. Pure.
 
 A route tells its channels of an alarm once. It repeats that until somebody acknowledges the alarm, tells
 others when nobody did so in time, and tells those who were told when the alarm is cleared.

@@ -1,4 +1,4 @@
-"""What the rows of an alert element say about alarms. Pure.
+"""Reads the alarms that the rows of an alert element raise or clear. Pure.
 
 Rows of `hysteresis-alarm`, `silence-alarm` and every operator of the category alert whose output has a column
 `alarm` say `raised` or `cleared`. Each row of `threshold-alert`, and of any other operator of the category,

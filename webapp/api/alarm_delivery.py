@@ -1,4 +1,4 @@
-"""Routes about who is told of alarms."""
+"""HTTP routes for the delivery of alarms: channels, routes and messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the control process reports about itself: that it reads the nodes' reports, and what is wrong with it.
+"""Reads the state that control reports about itself: whether it reads the nodes' reports, and its problems.
 
     control --SET fogline:control, for LASTS_S--> Redis --GET--> web
 

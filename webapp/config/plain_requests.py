@@ -1,5 +1,6 @@
-"""Refuses requests that no later part can handle, before a session or a database is asked: NUL characters
-(PostgreSQL takes none), and websockets to nowhere or from an origin that is none."""
+"""Refuses requests that no later part can handle, before they reach a session or the database. These are
+requests with NUL characters, which PostgreSQL cannot store, and websockets to unknown paths or from wrong
+origins."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Matrices that a person gives for the lines between sites. A given value counts instead of the measured
-one."""
+"""Latencies and rates that a person has entered for the lines between sites. They replace measured values."""
 
 from __future__ import annotations
 

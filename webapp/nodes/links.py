@@ -1,4 +1,4 @@
-"""What is known about the lines between sites: measured by nodes, or given by a person."""
+"""Reads the lines between sites: values that nodes measured, and values that a person entered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where the users of elements are. REST reports it, and policies of the kind follow act on it."""
+"""Stores the sites where the users of elements are. REST reports a site, and policies of the kind follow use
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histories as they are stored: which series have one, and what a chart is given of it."""
+"""Stores the histories of series, and reads the part that a chart needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a wall consists of: tiles on a grid. They are checked when they are read. Pure."""
+"""The tiles of a wall, on a grid. They are checked when they are read. Pure."""
 
 from __future__ import annotations
 

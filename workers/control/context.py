@@ -1,4 +1,4 @@
-"""What the threads of the control process share."""
+"""The objects that the threads of the control process share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derives from the database what each node is to run, and tells the node until it says that it knows."""
+"""Derives the desired state of each node from the database, and sends it until the node confirms it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Does what policies say: orders the move, or lets the dashboard advise it. Writes down what was decided.
+"""Carries out the advice of policies: orders a move, or shows the advice in the dashboard. Logs each
+decision.
 
 Verdicts follow from rows and samples alone, and a handover's reason says which policy ordered it. So control
 may end at any moment, and decides the same afterwards.

@@ -1,4 +1,4 @@
-"""What a node reported of a replica, as the database holds it."""
+"""The database row of a replica, from a node's report."""
 
 from __future__ import annotations
 

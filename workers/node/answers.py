@@ -1,4 +1,4 @@
-"""Answers what the web asks a node. Answers wait in Redis, under the question's id."""
+"""Answers questions of the web to a node. An answer waits in Redis, under the question's id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The desired state on the node's disk: what it runs after a restart, before anybody tells it."""
+"""Keeps the desired state on the node's disk, so that the node can start without control."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Who this node is and whom it talks to: from the settings (a local node) or by enrolment (a machine)."""
+"""The identity of this node, and the services that it talks to: from the settings (a local node) or by
+enrolment (a machine)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which groups may have ended this node's Java process, and which of them may start.
+"""Finds the groups that may have ended this node's Java process, and decides which of them may start.
 
 All groups of a node share one Java process. When it ends, every group that was starting or in a batch is a
 suspect. If there is one suspect, it was that group. If there are several, they start one after another the

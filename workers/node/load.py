@@ -1,4 +1,4 @@
-"""How loaded this machine is, and how much memory and CPU the node takes."""
+"""Measures the load of this machine, and the memory and CPU that the node takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET /groups/{group}/output/{element}: what a file sink has written and committed."""
+"""Serves the committed output of a file sink: GET /groups/{group}/output/{element}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a node's checkpoints go: the central store, and the backup node of each group."""
+"""Sends a node's checkpoints to the central store, and to the backup node of each group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens the connections that a node is sent."""
+"""Opens the sealed fields of the connections that a node gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a slot remembers from one action to the next. It is frozen: each change makes a new one.
+"""The memory of a slot between two actions. It is frozen: each change makes a new one.
 
 So a reader in another thread sees everything as of one moment. Changes are pure: `reconcile` decides by the
 state, the slot acts, and the outcome is the next state.

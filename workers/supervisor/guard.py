@@ -1,4 +1,4 @@
-"""Leaves no process behind, whatever happens to the supervisor.
+"""Ends all processes of the supervisor, whatever happens to the supervisor itself.
 
     guard (what the user started)  --fork-->  supervisor  --fork, exec-->  its children
 

@@ -1,4 +1,4 @@
-"""What the supervisor runs: the specification of a process, and its running child."""
+"""The specification of a process that the supervisor runs, and the running process itself."""
 
 from __future__ import annotations
 

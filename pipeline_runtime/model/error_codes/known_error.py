@@ -1,4 +1,4 @@
-"""What is told of an error that a user may look up."""
+"""The description of an error that a user can look up."""
 
 from __future__ import annotations
 

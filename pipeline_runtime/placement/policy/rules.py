@@ -1,5 +1,4 @@
-"""What a user sets for a policy: its kind and the figures of this kind. They are checked when they are
-read."""
+"""The settings of a policy: its kind and the figures of this kind. They are checked when they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What measures the moves of Kafka Streams and Flink: a process that is spoken to, load, observer, oracle."""
+"""The tools that measure moves of Kafka Streams and Flink: the process under test, the load, the observer,
+the oracle."""
 
 from __future__ import annotations
 

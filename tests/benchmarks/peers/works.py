@@ -1,4 +1,4 @@
-"""What each system is given to do, and what must come of it: one oracle for all of them."""
+"""The work of each compared system, with one oracle for the results of all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a snapshot takes is what a real Spark query, with the session's real settings, restarts from."""
+"""A snapshot has all files from which a real Spark query, with the session's real settings, can restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each connector says of a server that never answers, or that speaks something else."""
+"""The message of each connector about a server that never answers, or that speaks another protocol."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What comes to a connector is previewed before it is deployed: a node reads for a moment from a real system,
-and the elements run on what has come."""
+"""Previews of connectors that are not deployed: a node reads from a real system for a moment, and the
+elements run on these rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS beside real servers: whose certificates are accepted, and what is said of those that are not."""
+"""TLS with real servers: which certificates a connector accepts, and its message about the others."""
 
 from __future__ import annotations
 

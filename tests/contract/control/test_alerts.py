@@ -1,4 +1,5 @@
-"""What a node says is wrong with itself: kept as long as it says so, an event when it begins."""
+"""The alerts of a node about itself: control keeps them as long as the node reports them, and makes an event
+of each new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One bad report or row: the others are taken in and told all the same, and somebody hears of it."""
+"""One bad report or row: control takes in all others, and reports the bad one to people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What connectors have lost: counted over restarts of their process, of control, and over moves."""
+"""The gaps of connectors are counted across restarts of their process, restarts of control, and moves."""
 
 from __future__ import annotations
 

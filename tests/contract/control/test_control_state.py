@@ -1,4 +1,5 @@
-"""What control says of itself while it works: read by the web, gone soon after it ends."""
+"""Control reports about itself while it works. The web reads the report, and it disappears soon after control
+ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reports of a node that is leaving come to: a mark that lasts exactly as long as it says so."""
+"""The reports of a leaving node make a mark that lasts exactly as long as the node reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nodes are told to probe, and what becomes of what they report of it."""
+"""The peers that control orders nodes to probe, and the rows that it makes of their reports."""
 
 from __future__ import annotations
 

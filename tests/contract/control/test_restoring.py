@@ -1,4 +1,4 @@
-"""What is restored by itself, and what is left to a person."""
+"""The groups that control restores by itself, and those that it leaves to a person."""
 
 from __future__ import annotations
 

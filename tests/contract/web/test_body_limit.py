@@ -1,4 +1,4 @@
-"""What is refused of a request before its body is read."""
+"""The requests that the web refuses before it reads their body."""
 
 from __future__ import annotations
 

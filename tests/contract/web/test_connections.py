@@ -1,4 +1,4 @@
-"""Connections over REST: made, changed, removed, tested, and never told with their secrets."""
+"""Connections over REST: made, changed, removed and tested. No answer holds their secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the dashboard shows while control, or its ear, is away: nothing of then as if it were of now."""
+"""The dashboard while control does not work or does not take in reports: it shows no old figure as
+current."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving and restoring: what is written, what is refused, what the control side is told."""
+"""Moves and restorations over REST: the rows that are written, the refusals, and the commands to control."""
 
 from __future__ import annotations
 

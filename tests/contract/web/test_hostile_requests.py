@@ -1,5 +1,5 @@
-"""What is malformed, too deep, too many or of the wrong kind is refused with a problem document: nothing of
-it is an error of the server's, and nothing of it is stored."""
+"""Requests that are malformed, too deep, too many or of the wrong kind get a problem document. None of them
+causes an error of the server, and nothing of them is stored."""
 
 from __future__ import annotations
 

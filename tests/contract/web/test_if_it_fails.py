@@ -1,4 +1,4 @@
-"""What would come of a node's elements if it died now: told as the control side would do it."""
+"""The forecast of a node's failure: it agrees with the decisions of control."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What one reading for the dashboards takes from the database: what is shown, not all that ever was."""
+"""One reading for the dashboards costs the database as much as is shown, and not as much as was ever
+stored."""
 
 from __future__ import annotations
 

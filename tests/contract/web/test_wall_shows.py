@@ -1,4 +1,4 @@
-"""What the tiles of a wall show, to users and to whoever has a link."""
+"""The content of the tiles of a wall, for users and for everybody who has a link."""
 
 from __future__ import annotations
 

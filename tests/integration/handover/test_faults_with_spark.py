@@ -1,5 +1,6 @@
-"""What of `test_faults` has to be seen with real queries, too: that Spark's batches, its checkpoint and its
-processes stand each kind of fault where the group is between two owners, and the loss of an owner."""
+"""Faults that need real queries, in addition to `test_faults`: Spark's batches, its checkpoint and its
+processes survive each kind of fault while the group is between two owners, and they survive the loss of an
+owner."""
 
 from __future__ import annotations
 

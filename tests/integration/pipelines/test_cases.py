@@ -1,4 +1,4 @@
-"""Files that were reported as read wrong: uploaded, asked about, imported, replayed, and written again."""
+"""Files that users reported as wrongly read: uploaded, answered, imported, replayed, and written again."""
 
 from __future__ import annotations
 

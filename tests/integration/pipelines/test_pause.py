@@ -1,4 +1,4 @@
-"""The pause that a live migration is said to have cost, against what its journal shows from outside."""
+"""The pause that Fogline reports for a live migration, compared with the pause in its journal."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What templates put out on real nodes, while their elements move at random and a node dies, is what their
-oracles say."""
+"""Templates on real nodes, while their elements move at random and a node dies: their output equals that of
+their oracles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be read or computed goes to the dead letters; everything else is processed, once."""
+"""Rows that cannot be read or computed go to the dead letters. All other rows are processed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch that never ends is said, is ended after its limit of time, and lets itself be stopped."""
+"""A batch that never ends: the status shows it, its time limit ends it, and it can be stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was trimmed behind a checkpoint is not needed by whoever starts from that checkpoint."""
+"""A replica that starts from a checkpoint needs no record that was trimmed because of that checkpoint."""
 
 from __future__ import annotations
 

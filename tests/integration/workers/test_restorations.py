@@ -1,4 +1,4 @@
-"""What becomes of a silent node's groups: by itself, by hand, from a standby, from a checkpoint."""
+"""The groups of a silent node are restored: by control, by a user, from a standby, from a checkpoint."""
 
 from __future__ import annotations
 

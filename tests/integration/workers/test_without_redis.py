@@ -1,4 +1,4 @@
-"""Redis away: the pipelines go on, nobody is counted as down, and all is well when it is back."""
+"""Redis is away: the pipelines go on, no node counts as down, and everything works when Redis is back."""
 
 from __future__ import annotations
 

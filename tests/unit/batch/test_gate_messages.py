@@ -1,4 +1,4 @@
-"""What a request is on the wire, and that its keeper is asked exactly that."""
+"""A request arrives unchanged at the keeper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connector makes of what it is told, and that nothing that it says holds a secret."""
+"""A connector's configuration, and that no message of the connector holds a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of the time between two processes of an ingester."""
+"""The gap that is reported for the time between two processes of an ingester."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connector that hangs is told of, and its process is ended; one that waits on purpose is not."""
+"""A connector that hangs is reported, and its process is ended. A connector that waits on purpose is not."""
 
 from __future__ import annotations
 

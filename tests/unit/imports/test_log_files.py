@@ -1,4 +1,4 @@
-"""Files of many makers: what Fogline reads from them without being told is what they say, or it asks."""
+"""Files of many makers: Fogline reads each as its maker meant it, or asks a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a preview shows of a file is what its import makes of it."""
+"""The preview of a file equals its import."""
 
 from __future__ import annotations
 

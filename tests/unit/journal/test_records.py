@@ -1,4 +1,4 @@
-"""What is written into a journal is what is read from it."""
+"""A record that is written to a journal is read back unchanged."""
 
 from __future__ import annotations
 

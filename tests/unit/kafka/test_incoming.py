@@ -1,4 +1,5 @@
-"""What is read batch by batch is what a consumer of kafka-python gives record by record."""
+"""Reading batch by batch gives the same records as a consumer of kafka-python, which reads record by
+record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node is told."""
+"""The desired state that a node gets."""
 
 from __future__ import annotations
 

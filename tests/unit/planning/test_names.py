@@ -1,4 +1,4 @@
-"""Laws of words: what is told to people has titles, and paths stay for machines."""
+"""Laws of words: messages for people have titles, and paths are for machines only."""
 
 import re
 

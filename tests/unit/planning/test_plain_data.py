@@ -1,4 +1,4 @@
-"""What is no plain data is refused wherever it stands, and by name; what is, is read as JSON says."""
+"""Values that are no plain data are refused by name, wherever they stand. Plain data is read as in JSON."""
 
 import json
 

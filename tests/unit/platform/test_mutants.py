@@ -1,4 +1,5 @@
-"""The list of `make mutants` fits the code, which else nobody would notice before it is run."""
+"""The list of `make mutants` fits the code. Without this test, a mistake would be seen only when the list is
+run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot work is said before anything starts, with the setting that helps."""
+"""A start that cannot work is refused before anything runs, with the setting that helps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a failure."""
+"""The error text of a failure."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is told of replicas, and what a killed process has left."""
+"""The statuses of replicas, and the files that a killed process has left."""
 
 from __future__ import annotations
 

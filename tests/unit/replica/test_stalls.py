@@ -1,4 +1,4 @@
-"""What a replica says that does not go on."""
+"""The message of a replica that makes no progress."""
 
 from __future__ import annotations
 

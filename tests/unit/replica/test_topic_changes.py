@@ -1,4 +1,4 @@
-"""What has happened to a user's topic, by what it was and what it is, and where a group goes on."""
+"""Changes of a user's topic: how they are found, and where a group continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands for a fork behaves as the Python process that Spark has asked for."""
+"""The stand-in for a fork behaves like the Python process that Spark expects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operations are at, and what is seen of them, for the tests of their steps."""
+"""Sample states of operations, for the tests of their steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node tells of its log: the newest lines, within bounds, without secrets."""
+"""The log that a node shows: the newest lines, within limits, without secrets."""
 
 from __future__ import annotations
 

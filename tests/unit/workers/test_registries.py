@@ -1,4 +1,4 @@
-"""Who asks a schema registry: the node alone, for tasks that ask it by their gate."""
+"""Only the node itself asks a schema registry. Tasks ask the node by their gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which node keeps the checkpoints of which group beside the central store, and where each group would go on.
+"""Plans which node keeps a backup of which group's checkpoints, and on which node each group would be
+restored.
 
 The plan is made by `placement.backup`, from what the database has.
 """

@@ -1,4 +1,4 @@
-"""What a handover's steps change in the desired state: the placement, the copies, the timeline.
+"""The effects of a handover's steps on the desired state: the placement, the copies, the timeline.
 
 Everything here runs in the transaction in which the step is stored.
 """

@@ -1,4 +1,4 @@
-"""Drops copies that nobody needs any more: standbys whose time is over, and what handovers left."""
+"""Removes standbys that are no longer needed: those whose time is over, and those that handovers left."""
 
 from __future__ import annotations
 

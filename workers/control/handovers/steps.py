@@ -1,4 +1,4 @@
-"""What a handover does next: a pure decision from what is stored and what nodes report.
+"""Decides the next step of a handover, from the stored state and the nodes' reports. Pure.
 
 Which phase may follow which (made by `make reference`):
 

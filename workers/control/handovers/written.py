@@ -1,4 +1,4 @@
-"""What both owners wrote to the journal around a change of owner. Pure."""
+"""Reads the records that both owners wrote to the journal around a change of owner. Pure."""
 
 from __future__ import annotations
 

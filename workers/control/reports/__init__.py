@@ -1,1 +1,1 @@
-"""What the nodes report: taken into the database and the histories, and silence noticed."""
+"""Takes the nodes' reports into the database and the histories, and notices silent nodes."""

@@ -1,4 +1,4 @@
-"""Which nodes' clocks are wrong: compares when reports were made with when they were heard."""
+"""Finds nodes whose clocks are wrong: compares the time of a report with the time when it was heard."""
 
 from __future__ import annotations
 

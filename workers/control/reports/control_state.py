@@ -1,4 +1,4 @@
-"""Tells the web that reports are taken in, and what control has trouble with."""
+"""Reports to the web that control takes in reports, and the problems that control has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes count as down: a pure decision.
+"""Decides which nodes count as down. Pure.
 
 Silence says something about a node only if we could have heard it. So there is no verdict while Redis is
 away, or while no node at all is heard: then the fault is more likely to be on our side of the wire. Neither

@@ -1,4 +1,4 @@
-"""A node that was told to stop and first hands over what it owns: what its reports mean for its row.
+"""Decides what the reports of a leaving node mean for its row in the database.
 
     report with leaving_until_ms --> its row is marked (Node.leaving_since); handovers/drains.py empties it
     goodbye, silence, or a report without it --> no mark; when it is started again, it takes new elements

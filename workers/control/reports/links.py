@@ -1,4 +1,4 @@
-"""What a node reports of the links to its peers and of the broker, as rows."""
+"""Turns a node's report about the links to its peers and to the broker into rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says of its node: the node's row, its links, its curves."""
+"""Stores the part of a report about the node itself: the node's row, its links, its curves."""
 
 from __future__ import annotations
 

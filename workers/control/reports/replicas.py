@@ -1,4 +1,4 @@
-"""What a report says of the node's replicas: their rows, what people should know of them, their curves."""
+"""Stores the part of a report about the node's replicas: their rows, their curves, and notes for people."""
 
 from __future__ import annotations
 

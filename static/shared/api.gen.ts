@@ -338,7 +338,10 @@ export interface Checkpoints {
   checkpoints: Checkpoint[];
 }
 
-/** One answer. `changes` maps places in the reading, such as `columns.2.thousands`, to their values. */
+/**
+ * One answer to a question. `changes` maps places in the reading, such as `columns.2.thousands`, to their
+ * new values.
+ */
 export interface Choice {
   title: string;
   example?: string;
@@ -351,7 +354,7 @@ export interface Chosen {
   replaces?: number | null;
 }
 
-/** One column of the table. What is None holds as the whole file's reading says. */
+/** One column of the table. Where a field is None, the value of the whole file's reading holds. */
 export interface ColumnReading {
   source: number | string;
   name: string;
@@ -545,7 +548,10 @@ export interface DeployPlan {
   repeats: boolean;
 }
 
-/** `notes` are the guesses in words, one sentence each. With questions, nothing is imported. */
+/**
+ * How a file can be read. `notes` are the guesses in words, one sentence each. While there are questions,
+ * nothing is imported.
+ */
 export interface Detection {
   reading: Reading;
   notes?: string[];
@@ -1917,7 +1923,7 @@ export interface Port {
   optional: boolean;
 }
 
-/** The beginning of a file, as it lies and as it is read. */
+/** The beginning of a file: its lines, and the rows that the reading makes of them. */
 export interface Preview {
   lines: PreviewLine[];
   columns: PreviewColumn[];
@@ -1931,7 +1937,7 @@ export interface PreviewCell {
   why: string;
 }
 
-/** A column as it is read. `unreadable` and `missing` count cells of the rows shown. */
+/** A column as the reading makes it. `unreadable` and `missing` count cells of the rows that are shown. */
 export interface PreviewColumn {
   source: number | string;
   name: string;
@@ -1954,7 +1960,7 @@ export interface PreviewLetterOut {
   raw: string;
 }
 
-/** A line as it lies in the file; for a file that has no lines, such as `.xlsx`, a row of its table. */
+/** A line of the file. For a file without lines, such as `.xlsx`, it is a row of its table. */
 export interface PreviewLine {
   number: number;
   kind: "preamble" | "comment" | "header" | "units" | "row" | "footer";
@@ -1968,7 +1974,10 @@ export interface PreviewLoss {
   count: number;
 }
 
-/** A row as it is read: a value for each column, null where there is none or it could not be read. */
+/**
+ * A row as the reading makes it. It has a value for each column, which is null if there is none or if it
+ * could not be read.
+ */
 export interface PreviewRow {
   line: number;
   values: JsonValue[];
@@ -2001,7 +2010,7 @@ export interface PreviewTrouble {
   next: string;
 }
 
-/** What can be read in two ways. Nobody but a person can say which is right. */
+/** A question about a part of the file that can be read in two ways. Only a person can answer it. */
 export interface Question {
   id: string;
   text: string;
@@ -2113,7 +2122,7 @@ export interface ReplicaNote {
   armed: string | null;
 }
 
-/** What became of the file. It stays with it. */
+/** The result of an import. It is stored with the file. */
 export interface Report {
   rows: number;
   dead: number;

@@ -4,9 +4,6 @@
 
 It does nothing before the order to run, so that a node can have it ready before a move. It says its status
 every second. It ends when its standard input ends: its node is gone then.
-
-`python -m pipeline_runtime.connectors probe` tries a connection instead, and answers one line. So does
-`sample`, which reads for a moment.
 """
 
 from __future__ import annotations
@@ -26,32 +23,25 @@ from pipeline_runtime.connectors.config import (
     fitting,
     made,
     named,
-    reached,
-    secrets_in,
     secrets_of,
 )
 from pipeline_runtime.connectors.delivery import deliver, ingest, ingest_once
-from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.intake import SpooledIntake
 from pipeline_runtime.connectors.kafka_ends import StreamRows, TopicWriter, newest_row, topic_is_there
 from pipeline_runtime.connectors.kept import KeptBeginnings, KeptGaps
-from pipeline_runtime.connectors.masked import Masked, MaskedLog
-from pipeline_runtime.connectors.name_servers import look_up
+from pipeline_runtime.connectors.masked import Masked, log_without_secrets
 from pipeline_runtime.connectors.once import KeptIntake
 from pipeline_runtime.connectors.pause import Pause
 from pipeline_runtime.connectors.report import Report
-from pipeline_runtime.connectors.sample import sampled
 from pipeline_runtime.connectors.sdk import ConnectorError, OnceIngester
 from pipeline_runtime.connectors.spool import Spool
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
-from pipeline_runtime.model.connectors import ConnectorStatus, SampleAnswer, TestAnswer
+from pipeline_runtime.model.connectors import ConnectorStatus
 from pipeline_runtime.model.ids import position_topic
 
 log = logging.getLogger(__name__)
 
 SAY_S = 1.0
-ONE_ANSWER_S = 30.0
-"""A process that answers one question ends by then, also when its node is gone."""
 END_S = 5.0
 """How long a process that was told to stop may take."""
 LOOK_S = 0.2
@@ -87,19 +77,16 @@ class _Said:
         os.dup2(2, 1)
 
     def status(self, status: ConnectorStatus, note: str = "") -> None:
-        self.line({"status": status.model_dump(mode="json"), "note": note})
-
-    def line(self, said: Any) -> None:
         with self._lock:
             try:
-                self._file.write(json.dumps(said) + "\n")
+                self._file.write(json.dumps({"status": status.model_dump(mode="json"), "note": note}) + "\n")
                 self._file.flush()
             except OSError:
                 os._exit(1)  # the node is gone
 
 
 def main() -> None:
-    masked = _log_without_secrets()
+    masked = log_without_secrets()
     said = _Said()
     config = ConnectorConfig.model_validate_json(sys.stdin.readline())
     gaps = KeptGaps(_beside(config, _GAPS))
@@ -130,14 +117,6 @@ def _end_in_time(stop: threading.Event) -> None:
     threading.Event().wait(END_S)
     log.warning("the connector did not end within %.0f s", END_S)
     os._exit(1)
-
-
-def _log_without_secrets() -> Masked:
-    masked = Masked()
-    handler = logging.StreamHandler()
-    handler.setFormatter(MaskedLog(masked, fmt="%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    return masked
 
 
 def _prepared(config: ConnectorConfig, report: Report, masked: Masked) -> Callable[[_Orders], None]:
@@ -236,53 +215,7 @@ def _drain(config: ConnectorConfig, kafka: KafkaSettings, report: Report, stop: 
     intake.close(END_S / 2)
 
 
-def probe(asked: str) -> TestAnswer:
-    """Returns what a probe, or a search, has found. `asked`: JSON with `kind` ("module:class"), `fields`,
-    `path` and `find`."""
-    question = json.loads(asked)
-    kind = named(question["kind"])
-    masked = _log_without_secrets()
-    masked.hide(secrets_in(kind, question["fields"]))
-    where = kind.title
-    try:
-        with fitting("connection"):
-            connection = reached(kind.model_validate(question["fields"]))
-        where = connection.where
-        look_up(connection, threading.Event())
-        find = question["find"]
-        if find and kind.search is None:
-            raise ConnectorError(f"{where} cannot be searched: look into what it lists.", lasting=True)
-        probed = (
-            named(kind.search)(connection, find) if find else named(kind.probe)(connection, question["path"])
-        )
-    except Exception as error:
-        return TestAnswer(works=False, words=masked(str(in_words(error, where))))
-    return TestAnswer(works=True, words=probed.words, rows=probed.rows, found=probed.found)
-
-
-def sample(asked: str) -> SampleAnswer:
-    """Returns the first records of a ConnectorConfig, or why there are none."""
-    config = ConnectorConfig.model_validate_json(asked)
-    masked = _log_without_secrets()
-    masked.hide(secrets_of(config))
-    try:
-        found = sampled(made(config))
-    except Exception as error:
-        found = SampleAnswer(why=str(in_words(error, config.element)))
-    return found.model_copy(update={"why": masked(found.why)})
-
-
-_QUESTIONS = {"probe": probe, "sample": sample}
-
-
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        end = threading.Timer(ONE_ANSWER_S, os._exit, (1,))
-        end.daemon = True
-        end.start()
-        said = _Said()
-        said.line(_QUESTIONS[sys.argv[1]](sys.stdin.readline()).model_dump(mode="json"))
-    else:
-        main()
+    main()
     # A library's thread may hang in a connection, and must not hold the process.
     os._exit(0)

@@ -34,3 +34,12 @@ class MaskedLog(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return self._masked(super().format(record))
+
+
+def log_without_secrets() -> Masked:
+    """Lets this process log warnings to standard error. Returns what masks them: tell it the secrets."""
+    masked = Masked()
+    handler = logging.StreamHandler()
+    handler.setFormatter(MaskedLog(masked, fmt="%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    return masked

@@ -11,7 +11,9 @@ from pipeline_runtime.connectors.sdk import Ingester, OnceIngester
 from pipeline_runtime.connectors.trial import RunningTrial
 from pipeline_runtime.model.connectors import SAMPLE_RECORDS_MAX, SAMPLE_S, SampleAnswer
 
-_AFTER_FIRST_S = 1.0  # who draws waits for it
+_SOON_S = 1.4
+"""Who draws waits. So what has come by then is enough."""
+_AFTER_FIRST_S = 0.2  # what comes with the first record comes at once
 _AFTER_FAILURE_S = 1.0
 _LOOK_S = 0.1
 _END_S = 2.0
@@ -39,13 +41,15 @@ def sampled(ingester: Ingester[Any, Any] | OnceIngester[Any, Any]) -> SampleAnsw
 
 def _wait(running: RunningTrial) -> None:
     """Returns when there is enough, or when what there is has come or failed some time ago."""
-    end_s = monotonic() + SAMPLE_S
+    began_s = monotonic()
+    end_s = began_s + SAMPLE_S
     seen: set[str] = set()
     while monotonic() < end_s and not running.intake.enough.wait(_LOOK_S):
-        for what, is_so, after_s in (
-            ("records", bool(running.taken.records), _AFTER_FIRST_S),
-            ("failure", running.status.state == "failing", _AFTER_FAILURE_S),
+        now_s = monotonic()
+        for what, is_so, enough_s in (
+            ("records", bool(running.taken.records), max(began_s + _SOON_S, now_s + _AFTER_FIRST_S)),
+            ("failure", running.status.state == "failing", now_s + _AFTER_FAILURE_S),
         ):
             if is_so and what not in seen:
                 seen.add(what)
-                end_s = min(end_s, monotonic() + after_s)
+                end_s = min(end_s, enough_s)

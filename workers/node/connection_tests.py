@@ -15,7 +15,7 @@ from pipeline_runtime.connectors.config import name_of
 from pipeline_runtime.model.connectors import PURPOSE_SENT, TestAnswer, TestQuestion
 from pipeline_runtime.operators.connections import kinds
 from pipeline_runtime.sealing import SealBroken, opened
-from workers.node.connector_process import answer_of
+from workers.node.asked_processes import AskedProcesses
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +28,9 @@ Give = Callable[[str, TestAnswer], None]
 class ConnectionTests:
     """Answers from threads of its own, so that nothing else waits for a system that hangs."""
 
-    def __init__(self, cluster_key: str, give: Give) -> None:
+    def __init__(self, cluster_key: str, processes: AskedProcesses, give: Give) -> None:
         self._cluster_key = cluster_key
+        self._processes = processes
         self._give = give
         self._free = threading.Semaphore(AT_ONCE_MAX)
 
@@ -66,8 +67,7 @@ class ConnectionTests:
         except SealBroken:
             return TestAnswer(works=False, words="This node has another cluster key, so it cannot open it.")
         question = {"kind": name_of(kind), "fields": fields, "path": asked.path, "find": asked.find}
-        line = json.dumps(question).encode()
         try:
-            return TestAnswer.model_validate_json(answer_of("probe", line, TEST_S))
+            return TestAnswer.model_validate_json(self._processes.answer("probe", question, TEST_S))
         except subprocess.TimeoutExpired:
             return TestAnswer(works=False, words=f"It did not answer within {TEST_S:.0f} s.")

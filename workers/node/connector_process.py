@@ -73,18 +73,6 @@ class ConnectorProcess:
         self._ended()
 
 
-def answer_of(question: str, line: bytes, timeout_s: float) -> bytes:
-    """Asks a process of its own one question (`probe`, `sample`), and returns what it says. The process has
-    ended then. Raises subprocess.TimeoutExpired."""
-    process = start("-m", "pipeline_runtime.connectors", question)
-    try:
-        said, _ = process.communicate(line + b"\n", timeout_s)
-        return said
-    finally:
-        process.kill()
-        process.wait()
-
-
 def start(*arguments: str) -> subprocess.Popen[bytes]:
     """Returns a Python process with the environment of this one, but no secret."""
     environment = dict(os.environ)

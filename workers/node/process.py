@@ -43,6 +43,7 @@ from workers.lock import lock
 from workers.messages import CommandReceiver, celery_app
 from workers.node.agent import Agent
 from workers.node.answers import Answers
+from workers.node.asked_processes import AskedProcesses
 from workers.node.checkpoints import NodeCheckpoints, token_minter
 from workers.node.commands import register_commands
 from workers.node.connection_tests import ConnectionTests
@@ -138,7 +139,8 @@ class NodeProcess:
         self._heartbeat = Heartbeat(identity.redis_url, self._report, identity.heartbeat_s)
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
         answers = Answers(identity.redis_url)
-        samples = Samples(identity.cluster_key)
+        self._asked_processes = AskedProcesses()
+        samples = Samples(identity.cluster_key, self._asked_processes)
         previewed = NodeRegistries(identity.cluster_key)
         self._previews = Previews(
             identity.kafka,
@@ -147,7 +149,7 @@ class NodeProcess:
             lambda connections: previewed.among(lambda: connections),
             answers.give,
         )
-        tests = ConnectionTests(identity.cluster_key, answers.give)
+        tests = ConnectionTests(identity.cluster_key, self._asked_processes, answers.give)
         register_commands(app, self._agent, answers, self._previews, self._recent, tests)
         self._commands = CommandReceiver(app, identity.name, threads=4)
 
@@ -194,6 +196,7 @@ class NodeProcess:
         log.info("node %s: stopping; replicas end after their running batch", self.identity.name)
         self._commands.stop(timeout_s=0.5)
         self._previews.close()
+        self._asked_processes.close()
         connectors = threading.Thread(target=self._connectors.close, args=(STOP_S - 2.0,), daemon=True)
         connectors.start()
         self._agent.close(STOP_S - 1.0)

@@ -23,7 +23,7 @@ from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.connected import ConnectorSource
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
-from workers.node.connector_process import answer_of
+from workers.node.asked_processes import AskedProcesses
 from workers.node.sealed_fields import SealedFields
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,8 @@ Arrived = dict[str, list[list[Any]]]
 class _Reading:
     """A connector that reads for a moment, and what it has read."""
 
-    def __init__(self, config: ConnectorConfig) -> None:
+    def __init__(self, config: ConnectorConfig, processes: AskedProcesses) -> None:
+        self._processes = processes
         self._done = threading.Event()
         self._answer = SampleAnswer()
         self._until_s: float | None = None
@@ -59,7 +60,7 @@ class _Reading:
 
     def _run(self, config: ConnectorConfig) -> None:
         with _AT_ONCE:
-            self._answer = _read_by(config)
+            self._answer = _read_by(config, self._processes)
         self._until_s = monotonic() + KEPT_S
         self._done.set()
 
@@ -67,8 +68,9 @@ class _Reading:
 class Samples:
     """For one thread."""
 
-    def __init__(self, cluster_key: str) -> None:
+    def __init__(self, cluster_key: str, processes: AskedProcesses) -> None:
         self._sealed = SealedFields(cluster_key)
+        self._processes = processes
         self._readings: dict[str, _Reading] = {}
 
     def arrived(self, question: PreviewQuestion) -> Arrived | PreviewAnswer:
@@ -80,6 +82,8 @@ class Samples:
         for spec, operator in sources:
             if operator.no_preview:
                 return PreviewAnswer(refused="unread", at=spec.elements[0].id, why=operator.no_preview)
+        if not sources:
+            self._processes.get_ready()  # who draws may come to a connector next
         until_s = monotonic() + WAIT_S
         # All of them begin before the first is waited for.
         readings = [self._reading(spec.elements[0], operator, question) for spec, operator in sources]
@@ -117,7 +121,7 @@ class Samples:
                 kafka_bootstrap="",
                 spool="",
             )
-            self._readings[key] = _Reading(config)
+            self._readings[key] = _Reading(config, self._processes)
         return self._readings[key]
 
 
@@ -133,10 +137,10 @@ def _sources(question: PreviewQuestion) -> Iterable[tuple[GroupSpec, type[Connec
             yield spec, operator
 
 
-def _read_by(config: ConnectorConfig) -> SampleAnswer:
+def _read_by(config: ConnectorConfig, processes: AskedProcesses) -> SampleAnswer:
     try:
         return SampleAnswer.model_validate_json(
-            answer_of("sample", config.model_dump_json().encode(), _END_S)
+            processes.answer("sample", config.model_dump(mode="json"), _END_S)
         )
     except subprocess.TimeoutExpired:
         return SampleAnswer(why=f"it did not answer within {_END_S:.0f} s.")

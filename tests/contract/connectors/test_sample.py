@@ -3,6 +3,7 @@ elements run on these rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,19 @@ from tests.ports import free_ports
 from tests.unit.preview.previewing import NO_KAFKA, NOW_MS, draft, question, rows
 from tests.waiting import PATIENCE_S, wait_until
 from workers.node import samples as module
+from workers.node.asked_processes import AskedProcesses
 from workers.node.samples import Arrived, Samples
 
 pytestmark = pytest.mark.integration
 
 KEY = "cluster"
+PROCESSES = AskedProcesses()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_process_stays() -> Iterator[None]:
+    yield
+    PROCESSES.close()
 
 
 def previewed(
@@ -52,7 +61,7 @@ def until_rows_come(connection: ConnectionFields, element: dict[str, Any]) -> tu
     found: list[tuple[Samples, PreviewAnswer]] = []
 
     def rows_come() -> bool:
-        samples = Samples(KEY)
+        samples = Samples(KEY, PROCESSES)
         answer = previewed(samples, connection, "in", element)
         found.append((samples, answer))
         return answer.refused is None and bool(rows(answer))
@@ -131,7 +140,9 @@ def test_a_preview_takes_no_message_from_the_element_that_runs_and_asks_no_edge_
 def test_a_webhook_opens_no_port_for_a_preview() -> None:
     columns = [{"name": "t", "type": "number"}]
     params = {"connection": "plant", "port": free_ports(1)[0], "columns": columns}
-    answer = Samples(KEY).arrived(question(draft({"id": "in", "type": "http-in", "params": params}), "in"))
+    answer = Samples(KEY, PROCESSES).arrived(
+        question(draft({"id": "in", "type": "http-in", "params": params}), "in")
+    )
     assert isinstance(answer, PreviewAnswer)
     assert (answer.refused, answer.at) == ("unread", "in")
     assert "throw them away" in answer.why
@@ -139,7 +150,7 @@ def test_a_webhook_opens_no_port_for_a_preview() -> None:
 
 def test_a_connection_that_is_not_there_is_told_at_the_element(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEPT_S", PATIENCE_S)
-    samples, asked = Samples(KEY), question(draft(opcua("Temperature")), "in")
+    samples, asked = Samples(KEY, PROCESSES), question(draft(opcua("Temperature")), "in")
     wait_until(lambda: _refused(samples.arrived(asked)) != "reading", "the connector to have ended")
     answer = samples.arrived(asked)
     assert isinstance(answer, PreviewAnswer)

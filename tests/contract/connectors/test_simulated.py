@@ -41,8 +41,8 @@ def asked(machine: Simulated, path: str, find: str) -> TestAnswer:
     """What one test says, in a process of its own, as a node runs it."""
     question = {"kind": name_of(kinds()[machine.kind]), "fields": machine.fields, "path": path, "find": find}
     done = subprocess.run(
-        [sys.executable, "-m", "pipeline_runtime.connectors", "probe"],
-        input=json.dumps(question).encode() + b"\n",
+        [sys.executable, "-m", "pipeline_runtime.connectors.questions"],
+        input=json.dumps({"probe": question}).encode() + b"\n",
         capture_output=True,
         cwd=PROJECT,
         timeout=120,

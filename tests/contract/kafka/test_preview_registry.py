@@ -22,7 +22,6 @@ from tests.unit.preview.previewing import draft, question
 from tests.waiting import PATIENCE_S
 from workers.node.previews import Previews
 from workers.node.registries import NodeRegistries
-from workers.node.samples import Samples
 
 pytestmark = pytest.mark.integration
 
@@ -49,7 +48,7 @@ def test_a_preview_gets_schemas_of_a_registry_with_a_login_and_says_which_is_mis
     previews = Previews(
         settings,
         dict,
-        Samples(KEY).arrived,
+        lambda _: {},  # no connector is previewed
         lambda connections: nodes.among(lambda: connections),
         lambda _, answer: answers.put(answer),
     )

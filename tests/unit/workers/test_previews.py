@@ -16,7 +16,6 @@ from tests.unit.preview.previewing import GENERATOR, draft, question
 from tests.waiting import PATIENCE_S, wait_until
 from workers.node import previews as module
 from workers.node.previews import Previews, ToRegistries
-from workers.node.samples import Samples
 
 Asked = Callable[..., PreviewAnswer]
 FILTER = {"id": "few", "type": "filter", "inputs": {"in": "in"}, "params": {"condition": "n % 2 = 0"}}
@@ -25,7 +24,9 @@ WITH_FILE = tuple(
     spec.model_copy(update={"files": {"upload:1": "a" * 64}}) for spec in question(DOCUMENT, "in").groups
 )
 
-NOTHING = Samples("no key").arrived
+
+def nothing_arrived(_: PreviewQuestion) -> dict[str, Any]:
+    return {}
 
 
 class Node:
@@ -40,7 +41,7 @@ class Node:
         self.previews = Previews(
             KafkaSettings("127.0.0.1:1"),
             fetch,
-            NOTHING,
+            nothing_arrived,
             registries,
             lambda id, answer: self.answers.put((id, answer)),
         )
@@ -191,7 +192,7 @@ def test_more_questions_than_can_wait_are_refused_at_once() -> None:
     waiting = Previews(
         KafkaSettings("127.0.0.1:1"),
         dict,
-        NOTHING,
+        nothing_arrived,
         lambda _: no_registry,
         lambda _, answer: answers.append(answer),
     )
@@ -207,7 +208,7 @@ def test_a_question_that_cannot_be_read_is_ignored_without_a_word_of_it(
     waiting = Previews(
         KafkaSettings("127.0.0.1:1"),
         dict,
-        NOTHING,
+        nothing_arrived,
         lambda _: no_registry,
         lambda *_: pytest.fail("it has no answer"),
     )

@@ -24,6 +24,7 @@ from tests.unit.workers.test_slot import ScriptedReplica
 from tests.waiting import wait_until
 from workers.node.agent import Agent
 from workers.node.answers import Answers
+from workers.node.asked_processes import AskedProcesses
 from workers.node.commands import register_commands
 from workers.node.connection_tests import ConnectionTests
 from workers.node.desired_store import DesiredStore
@@ -92,7 +93,7 @@ def too_deep(part: dict[str, Any]) -> None:
     part["spec"]["elements"][0]["params"]["more"] = nested
 
 
-NO_TESTS = ConnectionTests("", lambda *_: None)
+NO_TESTS = ConnectionTests("", AskedProcesses(), lambda *_: None)
 NO_PREVIEWS = Previews(
     KafkaSettings("127.0.0.1:1"), lambda _: {}, lambda _: {}, lambda _: no_registry, lambda *_: None
 )

@@ -1,0 +1,89 @@
+"""Asks processes of their own about connections: pipeline_runtime/connectors/questions.py."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from time import monotonic
+from typing import Any, Literal
+
+from pipeline_runtime.connectors.questions import UNASKED_S
+from pipeline_runtime.operators.connections import kinds
+from workers.node.connector_process import start
+
+_FRESH_S = UNASKED_S - 10
+"""A process that has waited longer may be about to end."""
+
+
+class AskedProcesses:
+    """Each process answers one question. While somebody asks, one more waits for the next question: loading
+    the libraries takes longer than most answers. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards both
+        self._waiting: tuple[float, subprocess.Popen[bytes]] | None = None  # and when it was started
+        self._is_closed = False
+
+    def get_ready(self) -> None:
+        """Starts a process that waits for the next question, if none waits."""
+        with self._lock:
+            if not self._is_closed and not self._is_fresh():
+                self._drop()
+                self._waiting = monotonic(), _started(_modules())
+
+    def answer(self, question: Literal["probe", "sample"], asked: Any, timeout_s: float) -> bytes:
+        """Returns the answer as JSON, or nothing if the process has failed. The process has ended then.
+        Raises subprocess.TimeoutExpired."""
+        process = self._taken() or _started(())
+        try:
+            said, _ = process.communicate(json.dumps({question: asked}).encode() + b"\n", timeout_s)
+            return said
+        finally:
+            _end(process)
+            self.get_ready()
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            self._drop()
+
+    def _taken(self) -> subprocess.Popen[bytes] | None:
+        with self._lock:
+            if not self._is_fresh() or self._waiting is None:
+                return None
+            (_, process), self._waiting = self._waiting, None
+            return process
+
+    def _is_fresh(self) -> bool:
+        if self._waiting is None:
+            return False
+        started_s, process = self._waiting
+        return process.poll() is None and monotonic() - started_s < _FRESH_S
+
+    def _drop(self) -> None:
+        if self._waiting is not None:
+            _end(self._waiting[1])
+            self._waiting = None
+
+
+@cache
+def _modules() -> Sequence[str]:
+    """Returns what knows the protocols of all kinds of connections."""
+    return sorted({kind.probe.partition(":")[0] for kind in kinds().values()})
+
+
+def _started(modules: Sequence[str]) -> subprocess.Popen[bytes]:
+    return start("-m", "pipeline_runtime.connectors.questions", *modules)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()

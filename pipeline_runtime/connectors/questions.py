@@ -17,6 +17,7 @@ import os
 import sys
 import threading
 from importlib import import_module
+from time import monotonic
 from typing import Any
 
 from pipeline_runtime.connectors.config import (
@@ -65,11 +66,12 @@ def probe(asked: Any) -> TestAnswer:
 
 def sample(asked: Any) -> SampleAnswer:
     """Returns the first records of a connector, or why there are none."""
+    asked_s = monotonic()
     config = ConnectorConfig.model_validate(asked)
     masked = log_without_secrets()
     masked.hide(secrets_of(config))
     try:
-        found = sampled(made(config))
+        found = sampled(made(config), asked_s)
     except Exception as error:
         found = SampleAnswer(why=str(in_words(error, config.element)))
     return found.model_copy(update={"why": masked(found.why)})

@@ -20,12 +20,13 @@ _END_S = 2.0
 _BYTES_MAX = 4 << 20
 
 
-def sampled(ingester: Ingester[Any, Any] | OnceIngester[Any, Any]) -> SampleAnswer:
-    """Returns what it reads until there are enough records, or nothing more is to be expected soon."""
+def sampled(ingester: Ingester[Any, Any] | OnceIngester[Any, Any], asked_s: float) -> SampleAnswer:
+    """Returns what it reads until there are enough records, or nothing more is to be expected soon.
+    `asked_s`: when somebody has asked for them (monotonic clock)."""
     if isinstance(ingester, Ingester):
         ingester = ingester.for_preview()
     running = RunningTrial(ingester, SAMPLE_RECORDS_MAX)
-    _wait(running)
+    _wait(running, asked_s)
     with suppress(AssertionError):  # one that does not end in time ends with the process
         running.stop(_END_S)
     now_ms, left, records = int(time() * 1000), _BYTES_MAX, []
@@ -39,15 +40,14 @@ def sampled(ingester: Ingester[Any, Any] | OnceIngester[Any, Any]) -> SampleAnsw
     return SampleAnswer(records=tuple(records), why=running.taken.why.partition(AGAIN)[0])
 
 
-def _wait(running: RunningTrial) -> None:
+def _wait(running: RunningTrial, asked_s: float) -> None:
     """Returns when there is enough, or when what there is has come or failed some time ago."""
-    began_s = monotonic()
-    end_s = began_s + SAMPLE_S
+    end_s = monotonic() + SAMPLE_S
     seen: set[str] = set()
     while monotonic() < end_s and not running.intake.enough.wait(_LOOK_S):
         now_s = monotonic()
         for what, is_so, enough_s in (
-            ("records", bool(running.taken.records), max(began_s + _SOON_S, now_s + _AFTER_FIRST_S)),
+            ("records", bool(running.taken.records), max(asked_s + _SOON_S, now_s + _AFTER_FIRST_S)),
             ("failure", running.status.state == "failing", now_s + _AFTER_FAILURE_S),
         ):
             if is_so and what not in seen:

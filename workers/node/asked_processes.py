@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from pipeline_runtime.connectors.questions import UNASKED_S
+from pipeline_runtime.model.simulated import SIMULATED
 from pipeline_runtime.operators.connections import kinds
 from workers.node.connector_process import start
 
@@ -72,8 +73,9 @@ class AskedProcesses:
 
 @cache
 def _modules() -> Sequence[str]:
-    """Returns what knows the protocols of all kinds of connections."""
-    return sorted({kind.probe.partition(":")[0] for kind in kinds().values()})
+    """Returns what knows the protocols of all kinds of connections, and has the simulated machines."""
+    probes = [kind.probe for kind in kinds().values()]
+    return sorted({each.partition(":")[0] for each in (*probes, *(one.server for one in SIMULATED.values()))})
 
 
 def _started(modules: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from ipaddress import ip_address
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -181,7 +182,7 @@ def test_a_preview_tells_of_a_name_server_that_hangs(
 ) -> None:
     monkeypatch.setattr(sample, "SAMPLE_S", 0.1)
     monkeypatch.setattr(sample, "_END_S", 60)
-    found = sample.sampled(Never(Place("d", "e", None, HANGING)))
+    found = sample.sampled(Never(Place("d", "e", None, HANGING)), monotonic())
     assert f"No name server has told the address of {HANGING.where} so far" in found.why
 
 

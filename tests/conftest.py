@@ -44,6 +44,20 @@ settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> None:
+    """The test database, with the tables that the migrations make.
+
+    After each test that commits, Django empties them. Then it would write its permissions of each model
+    again, but nothing asks for those: users have roles.
+    """
+    from django.contrib.contenttypes.management import create_contenttypes
+    from django.db.models.signals import post_migrate
+
+    assert post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
+    assert post_migrate.disconnect(create_contenttypes)
+
+
+@pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Bootstrap servers of a real Kafka that lives as long as the test session.
 

@@ -88,7 +88,11 @@ class Lane:
 
 
 def lanes(static_checks: bool) -> list[Lane]:
-    """Returns them in the order in which they begin: the longest first."""
+    """Returns them in the order in which they begin.
+
+    The last two compute all the time, and hardly wait. So they fill both cores up to the end of a run, beside
+    whatever is left of the others.
+    """
     make = ["make", "--no-print-directory"]
     checks = [[*make, "static-check"]] if static_checks else []
     handover = "tests/integration/handover"
@@ -104,10 +108,10 @@ def lanes(static_checks: bool) -> list[Lane]:
         Lane("browser", browser),
         Lane("engine", engine),
         Lane("control", control, without=(restorations,)),
-        # It computes all the time. With the others' priority, it would keep them from their deadlines.
+        Lane("services", ("tests/contract",)),
+        # With the others' priority, these would keep them from their deadlines.
         Lane("rest", (), niceness=5, before=[[*make, "test-browser-code"]]),
-        Lane("services", ("tests/contract",), before=checks),
-        Lane("simulation", ("tests/simulation",), niceness=5),
+        Lane("simulation", ("tests/simulation", "tests/unit/imports"), niceness=5, before=checks),
     ]
 
 

@@ -130,6 +130,7 @@ def elements(fogline: RunningFogline, name: str) -> dict[str, Any]:
     return {each["type"]: each for each in draft["spec"]["elements"]}
 
 
+@pytest.mark.full
 def test_from_a_machine_by_opc_ua_to_a_mail_in_20_clicks(
     dashboard: Dashboard, fogline: RunningFogline
 ) -> None:
@@ -248,6 +249,7 @@ def draw_climate(hands: Hands, dashboard: Dashboard, axe: Axe) -> None:
     deploy(hands, dashboard)
 
 
+@pytest.mark.full
 def test_what_is_ticked_is_one_step_of_undo_and_words_say_why_nothing_is_found(
     dashboard: Dashboard, fogline: RunningFogline
 ) -> None:

@@ -62,6 +62,7 @@ def deployed(fogline: RunningFogline) -> Iterator[httpx.Client]:
         yield client
 
 
+@pytest.mark.full
 def test_a_standby_is_kept_and_offered_and_the_element_moves_there_and_back(
     deployed: httpx.Client, dashboard: Dashboard
 ) -> None:

@@ -15,7 +15,7 @@ from tests.running import RunningFogline
 from tests.waiting import wait_until
 
 # the first test of a run waits for the whole start too
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.full, pytest.mark.timeout(600)]
 
 NAME = "keeps"
 KEYS = 45
@@ -101,7 +101,6 @@ def test_what_an_element_keeps_is_looked_at_key_by_key(keeps: str, dashboard: Da
     axe.expect_nothing()
 
 
-@pytest.mark.full
 def test_windows_are_read_as_times_and_searched_by_the_values_of_their_keys(
     keeps: str, dashboard: Dashboard
 ) -> None:

@@ -103,6 +103,7 @@ def test_a_template_for_which_there_is_no_node_says_so_and_its_pipeline_is_kept(
         client.delete("/api/v1/pipelines/numbers-average").raise_for_status()
 
 
+@pytest.mark.full
 def test_a_template_made_mine_says_where_my_source_goes_until_i_change_it(
     dashboard: Dashboard, fogline: RunningFogline
 ) -> None:

@@ -4,7 +4,7 @@ import { elementsOf, findElement } from "../../shared/document";
 import { DOCUMENT, OPERATORS } from "../../shared/tests/documents";
 import type { Pipeline } from "../../shared/types";
 import { takeOver } from "../browse/take-over";
-import { current, open } from "../store";
+import { current, open, undo } from "../store";
 
 /** Gives the answer by hand, and also to one who has given up. */
 let answer: (response: Response) => void;
@@ -28,10 +28,12 @@ beforeEach(() => {
   );
 });
 
-test("what was taken over is in the draft", async () => {
+test("what was taken over is in the draft, and is one step of undo", async () => {
   answer(taken());
   await vi.waitFor(() => expect(told).toEqual(["done"]));
   expect(params()).toEqual({ column: "taken" });
+  undo();
+  expect(current()).toEqual(DOCUMENT);
 });
 
 test("an answer after Cancel changes nothing", async () => {

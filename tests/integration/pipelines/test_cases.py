@@ -11,13 +11,13 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.chosen import chosen
 from tests.integration.pipelines.driving import API, START_S, deploy, element, settled_file
 from tests.integration.pipelines.file_cases import DIALECTS, TIMES, VALUES, Case, Cell, loggers
 from tests.waiting import wait_until
 
+pytestmark = [pytest.mark.integration, pytest.mark.full, pytest.mark.timeout(600)]
+
 KINDS = {
-    "three kinds": tuple(case for case in (*DIALECTS, *VALUES, *TIMES) if case.id in ("c2", "c5", "c11")),
     "dialects": DIALECTS,
     "values": VALUES,
     "times": TIMES,
@@ -25,13 +25,11 @@ KINDS = {
 }
 
 
-@pytest.mark.integration
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("kind", chosen(KINDS, {"three kinds"}))
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_written_of_a_file_is_what_stands_in_it(client: httpx.Client, kind: str) -> None:
     """All files of a kind in one pipeline, which is deployed once."""
     cases = KINDS[kind]
-    pipeline = f"cases-{kind.replace(' ', '-')}"
+    pipeline = f"cases-{kind}"
     references = {case.id: imported(client, case) for case in cases}
     deploy(client, document(pipeline, cases, references))
     wait_until(

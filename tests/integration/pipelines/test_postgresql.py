@@ -16,7 +16,7 @@ from tests.integration.pipelines.statistics import RECOVERY_S, arrive_through_a_
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.full, pytest.mark.timeout(900)]
 WRITERS = 3
 
 

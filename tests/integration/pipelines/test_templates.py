@@ -8,12 +8,13 @@ import random
 import httpx
 import pytest
 
-from tests.chosen import chosen
 from tests.integration.pipelines.driving import START_S, element
 from tests.integration.pipelines.statistics import kill_process, node
 from tests.integration.pipelines.template_runs import Run, template
 from tests.running import RunningFogline
 from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.full, pytest.mark.timeout(1800)]
 
 # Template -> rows per second of its source, so that it lasts a minute.
 RATES = {
@@ -24,18 +25,14 @@ RATES = {
     "wind-turbine": 200,
 }
 MOVES_OF_EACH = 2
-ONE = ("power-recorder",)
 
 
-@pytest.mark.integration
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("names", chosen((ONE, tuple(RATES)), {ONE}), ids=("one", "all"))
 def test_templates_put_out_what_their_oracles_say_while_their_elements_move_and_a_node_dies(
-    fogline: RunningFogline, client: httpx.Client, names: tuple[str, ...]
+    fogline: RunningFogline, client: httpx.Client
 ) -> None:
     """All at once: apart, each would wait for its own start, moves and end."""
     chance = random.Random("templates")
-    runs = [Run(client, template(client, name, RATES[name]), chance) for name in names]
+    runs = [Run(client, template(client, name, rate), chance) for name, rate in RATES.items()]
     for run in runs:
         run.deploy()
         # It reads on while something moves, and waits in between: so it has not ended when the node dies,

@@ -27,6 +27,7 @@ from pipeline_runtime.checkpoint import access  # noqa: E402
 from pipeline_runtime.checkpoint.database import StateDatabase  # noqa: E402
 from pipeline_runtime.checkpoint.files import FileStore  # noqa: E402
 from pipeline_runtime.checkpoint.service import chunk_service, serve  # noqa: E402
+from pipeline_runtime.kafka import reading  # noqa: E402
 from pipeline_runtime.model.desired import ReplicaStatus, Role as ReplicaRole  # noqa: E402
 from pipeline_runtime.model.document import parse_document  # noqa: E402
 from pipeline_runtime.model.ids import Epoch, Seq  # noqa: E402
@@ -35,6 +36,7 @@ from pipeline_runtime.planning.plan import plan_groups  # noqa: E402
 from pipeline_runtime.wire import keys, tasks  # noqa: E402
 from webapp.accounts.models import Role, User  # noqa: E402
 from webapp.audit.models import AuditRecord  # noqa: E402
+from webapp.backends import node_questions  # noqa: E402
 from webapp.config.settings import channel_layers  # noqa: E402
 from webapp.nodes.models import Node  # noqa: E402
 from webapp.pipelines.models import Pipeline, PipelineVersion  # noqa: E402
@@ -55,6 +57,16 @@ def real_redis(settings: Any, redis_url: str) -> Iterator[redis.Redis]:
         client.flushall()
         client.set(keys.CONTROL_STATE, "[]")  # control works
         yield client
+
+
+@pytest.fixture
+def nobody_answers(real_redis: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no node and no Kafka, so nobody waits long for an answer of theirs."""
+    for deadline in ("ANSWER_S", "PREVIEW_S"):
+        monkeypatch.setattr(node_questions, deadline, 0.05)
+    monkeypatch.setattr(reading, "_ANSWER_MS", 20)
+    nowhere = {"kafka": "127.0.0.1:1", "kafka_security": {"bootstrap_timeout_ms": 200}}
+    settings.FOGLINE = settings.FOGLINE.model_copy(update=nowhere)
 
 
 @pytest.fixture

@@ -14,13 +14,11 @@ from asgiref.sync import async_to_sync
 from django.conf import settings as django_settings
 from django.test import Client
 
-from pipeline_runtime.kafka import reading
 from tests.contract.web.conftest import PIPELINE, PREFIX, Caller
 from tests.contract.web.test_live import communicator_of, connected
 from tests.contract.web.test_permissions import NOBODYS, assert_problem
 from webapp.accounts.models import ApiToken
 from webapp.api.api import api
-from webapp.backends import node_questions
 from webapp.pipelines import files
 from webapp.pipelines.models import DataFile, Pipeline
 from webapp.placements.models import Deployment
@@ -139,11 +137,7 @@ def properties(path: str, method: str) -> list[str]:
 
 
 @pytest.fixture
-def admin(caller: Call, deployment: Deployment, settings: Any) -> Client:
-    security = {"bootstrap_timeout_ms": 200}
-    settings.FOGLINE = settings.FOGLINE.model_copy(
-        update={"kafka": "127.0.0.1:1", "kafka_security": security}
-    )
+def admin(caller: Call, deployment: Deployment) -> Client:
     series = {"pipeline": PIPELINE, "element": "power", "column": "mf01"}
     place = {"x": 0, "y": 0, "w": 1, "h": 1}
     chart = {"id": "t", "kind": "chart", "series": [series], **place}
@@ -169,12 +163,8 @@ def refused(response: Any, what: str) -> None:
 
 
 @pytest.mark.parametrize("which", routes())
-def test_each_route_refuses_hostile_bodies_addresses_and_queries(
-    admin: Client, which: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for deadline in ("ANSWER_S", "PREVIEW_S"):
-        monkeypatch.setattr(node_questions, deadline, 0.05)  # there is no node
-    monkeypatch.setattr(reading, "_ANSWER_MS", 20)  # and no Kafka
+@pytest.mark.usefixtures("nobody_answers")
+def test_each_route_refuses_hostile_bodies_addresses_and_queries(admin: Client, which: str) -> None:
     for method, path in routes()[which]:
         refuses_what_is_hostile(admin, method, path)
         assert Pipeline.objects.filter(name=PIPELINE).exists() or method in ("DELETE", "POST")

@@ -200,6 +200,7 @@ def assert_problem(response: Any, status: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("method", "path", "body", "needed"), ENDPOINTS, ids=lambda item: str(item))
+@pytest.mark.usefixtures("nobody_answers")
 def test_an_endpoint_serves_exactly_the_roles_that_cover_it(
     caller: Callable[[str | None], Caller],
     deployment: Deployment,

@@ -77,6 +77,7 @@ def letters(fogline: RunningFogline) -> str:
     return NAME
 
 
+@pytest.mark.full
 def test_dead_letters_are_counted_on_the_card_grouped_by_reason_and_downloaded(
     letters: str, dashboard: Dashboard, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import RunningFogline
 
 # the first test of a run waits for the whole start too
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.full, pytest.mark.timeout(600)]
 
 # 40 rows below a preamble and a row of units; the date can be read in two ways, and line 14 has "n/a"
 LOGGER = Path(__file__).parent / "files" / "logger.csv"

@@ -12,7 +12,7 @@ from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.full, pytest.mark.timeout(600)]
 
 NAME = "logged"
 DOCUMENT = {

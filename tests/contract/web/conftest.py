@@ -48,6 +48,13 @@ PREFIX = "/api/v1"
 
 
 @pytest.fixture(autouse=True)
+def no_static_files(settings: Any) -> None:
+    """Each client would look at all of them again, which takes as long as several requests. No test here asks
+    for one."""
+    settings.SERVESTATIC_USE_FINDERS = settings.SERVESTATIC_USE_STATIC_ROOT = False
+
+
+@pytest.fixture(autouse=True)
 def real_redis(settings: Any, redis_url: str) -> Iterator[redis.Redis]:
     """Redis for the channel layer and for commands, emptied before each test."""
     settings.FOGLINE = django_settings.FOGLINE.model_copy(update={"redis_url": redis_url})

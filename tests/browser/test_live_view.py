@@ -121,6 +121,7 @@ def test_without_contact_nobody_takes_old_figures_for_new_ones(
         client.delete("/api/v1/pipelines/made-meanwhile").raise_for_status()
 
 
+@pytest.mark.full
 def test_a_chart_holds_what_it_was_dragged_to_and_all_charts_show_the_same(
     watched: str, dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
 ) -> None:

@@ -178,6 +178,7 @@ def starting(fogline: RunningFogline) -> Iterator[Callable[[], None]]:
         yield deploy
 
 
+@pytest.mark.full
 def test_a_drain_says_how_far_it_is_and_no_element_is_stopped_and_running_at_once(
     watched: str, dashboard: Dashboard, fogline: RunningFogline, starting: Callable[[], None]
 ) -> None:

@@ -137,6 +137,7 @@ def test_a_template_made_mine_says_where_my_source_goes_until_i_change_it(
     expect(badge).to_be_visible()
 
 
+@pytest.mark.full
 def test_a_pipeline_is_saved_as_a_template_and_made_into_another_one(
     dashboard: Dashboard, fogline: RunningFogline
 ) -> None:

@@ -27,7 +27,7 @@ from webapp.policies.facts import groups_now
 from webapp.policies.models import Policy
 from webapp.policies.places import tell
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.full]
 
 PAST_S = 120
 HOUR = timedelta(hours=1)
@@ -136,7 +136,6 @@ def test_spread_pack_follow_apart_and_latency_each_move_an_element(cluster_of_th
         assert epochs == sorted(epochs)
 
 
-@pytest.mark.full
 def test_load_that_flaps_around_the_threshold_moves_nothing_back_and_forth(cluster_of_three: Cluster) -> None:
     cluster = cluster_of_three
     deployment = cluster.deployed_chain(("left", "right"), "edge-a")

@@ -30,6 +30,7 @@ from tests.integration.pipelines.driving import (
     element,
     ended_handover,
     order_handover,
+    undeploy,
 )
 from tests.integration.pipelines.statistics import RECOVERY_S, kill_process
 from tests.opcua_servers import PRESS, OpcUaServer
@@ -302,3 +303,5 @@ def test_nothing_is_lost_without_a_gap_and_nothing_is_written_twice(
     running.flows()
     faults(running)
     running.assert_nothing_is_lost_or_twice()
+    # While its servers still run: it would wait for those.
+    undeploy(client, PIPELINE)

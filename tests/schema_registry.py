@@ -16,17 +16,24 @@ from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 
 
 class RegistryServer:
-    """Serves from `with` to its end. `asked` counts the requests. With a login it refuses all others."""
+    """Serves from `with` to its end. `asked` counts the requests, and `connections` those. With a login it
+    refuses all others."""
 
     def __init__(
-        self, port: int = 0, login: tuple[str, str] | None = None, tls: ssl.SSLContext | None = None
+        self,
+        port: int = 0,
+        login: tuple[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
+        *,
+        keeps: bool = False,
     ) -> None:
-        """`login`: user name and password. `tls`: of the server."""
+        """`login`: user name and password. `tls`: of the server. `keeps`: connections, from one request to
+        the next."""
         self.login = login
         self.schemas: dict[int, dict[str, Any]] = {}
         self.subjects: dict[str, int] = {}
         self.refuses = False  # schemas of subjects, as one that does not fit the former ones
-        self.asked = 0
+        self.asked = self.connections = 0
         self.instead: tuple[int, bytes, dict[str, str]] | None = (
             None  # of any answer: status, content, headers
         )
@@ -34,6 +41,12 @@ class RegistryServer:
         registry = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1" if keeps else "HTTP/1.0"
+
+            def setup(self) -> None:
+                registry.connections += 1
+                super().setup()
+
             def do_GET(self) -> None:
                 registry.asked += 1
                 if not self.is_let_in():

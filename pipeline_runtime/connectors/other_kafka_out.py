@@ -127,6 +127,8 @@ class OtherKafkaDeliverer(Deliverer[OtherKafkaOutParams, KafkaConnection]):
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             close_spent(consumer)
+        if self._registry is not None:
+            self._registry.close()
 
     def _registry_named(self, name: str) -> SchemaRegistry:
         """Implements formats.schema_registry.Registries."""

@@ -5,122 +5,220 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
 from pipeline_runtime.connectors.http_out import QUOTED, Answer, Server
+from pipeline_runtime.connectors.name_servers import look_up
 from pipeline_runtime.connectors.sdk import ConnectorError, Probed
-from pipeline_runtime.formats.schema_registry import AVRO, RegisteredSchema, SchemaRegistryError
+from pipeline_runtime.formats.avro_schema import SCHEMA_CHARACTERS_MAX
+from pipeline_runtime.formats.schema_registry import (
+    AVRO,
+    NUMBER_MAX,
+    NoSuchSchema,
+    RegisteredSchema,
+    SchemaRegistryError,
+)
 from pipeline_runtime.kafka.clients import KafkaTimeoutError, within
 from pipeline_runtime.model.connectors import ROWS_SHOWN
 from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 
 ANSWER_S = 4.0
-"""How long a whole answer may take."""
-ANSWER_BYTES_MAX = 1 << 20
+"""How long a whole answer may take, once the registry's name is looked up."""
+ANSWER_BYTES_MAX = 2 << 20
+"""More than an answer with a schema of SCHEMA_CHARACTERS_MAX has."""
 SUBJECTS_BYTES_MAX = 16 << 20
 KEPT_MAX = 256
 """How many schemas, and how many numbers, are kept of one registry."""
-NUMBER_MAX = (1 << 31) - 1
-"""Confluent's registry has no larger numbers."""
+KEPT_CHARACTERS_MAX = 1 << 20
+"""How much text the schemas have that are kept of one registry."""
+KEPT_S = 600.0
+"""How long an answer is kept before the registry is asked again, which may have been set up again."""
+KIND_CHARACTERS_MAX = 40
 _NO_SCHEMA = 40403
 """How a registry's 404 says that it has no such schema. A server that is no registry says 404 as well."""
 
 
+class _Away(SchemaRegistryError):
+    """The registry answers nothing, or refuses the login."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    answer: Any
+    characters: int
+    at_s: float
+
+
 class SchemaRegistry:
-    """Implements formats.schema_registry.Registry. It keeps what it was told: a number stands for the same
-    schema for ever. Safe for threads."""
+    """Implements formats.schema_registry.Registry. Safe for threads.
+
+    It keeps what it was told. If the registry does not confirm that later, because it is away or has dropped
+    the schema, what was told before counts. One question is under way at a time, by one client. Who has
+    waited for a question that failed is told the same, and asks no more.
+    """
 
     def __init__(self, connection: SchemaRegistryConnection) -> None:
         self._connection = connection
-        self._lock = threading.Lock()
-        self._schemas: OrderedDict[Any, RegisteredSchema] = OrderedDict()
-        self._numbers: OrderedDict[Any, int] = OrderedDict()
+        self._lock = threading.Lock()  # guards `_kept` and `_characters`
+        self._kept: OrderedDict[Any, _Kept] = OrderedDict()
+        self._asking = threading.Lock()  # guards what follows, and is held while the registry is asked
+        self._server: Server | None = None
+        self._failed: tuple[Any, float, SchemaRegistryError] | None = None  # the question, and when
 
     def schema(self, number: int) -> RegisteredSchema:
-        with self._lock:
-            if (known := self._schemas.get(number)) is not None:
-                return known
-        where = self._connection.where
         # It is part of the address that is asked, and a task may run anybody's code.
         if type(number) is not int or not 0 <= number <= NUMBER_MAX:
-            raise SchemaRegistryError(f"{where} has no schema {str(number)[:QUOTED]}.")
-        status, answer = self._asked("GET", f"/schemas/ids/{number}")
-        if status == 404 and answer.get("error_code") == _NO_SCHEMA:
-            raise SchemaRegistryError(f"{where} has no schema {number}.")
-        text = answer.get("schema")
-        if status != 200 or not isinstance(text, str):
-            raise self._odd(status)
-        found = RegisteredSchema(str(answer.get("schemaType", AVRO)), text, bool(answer.get("references")))
-        with self._lock:
-            _keep(self._schemas, number, found)
+            raise NoSuchSchema(f"{self._connection.where} has no schema {str(number)[:QUOTED]}.")
+        found: RegisteredSchema = self._known(number, lambda: self._schema(number))
         return found
 
     def number(self, subject: str, schema: str) -> int:
+        key = sha256(json.dumps([subject, schema]).encode()).digest()
+        found: int = self._known(key, lambda: self._number(subject, schema))
+        return found
+
+    def close(self) -> None:
+        """Waits for the question that is under way."""
+        with self._asking:
+            self._drop_server()
+
+    def _known(self, key: Any, ask: Callable[[], Any]) -> Any:
+        """Returns what is kept under the key, or what `ask` answers. Raises SchemaRegistryError."""
+        began_s = monotonic()
+        if (kept := self._fresh(key, began_s)) is not None:
+            return kept.answer
+        with self._asking:
+            if (kept := self._fresh(key, began_s)) is not None:  # another thread has asked meanwhile
+                return kept.answer
+            try:
+                answer = self._answered(key, began_s, ask)
+            except SchemaRegistryError:
+                with self._lock:
+                    kept = self._kept.get(key)
+                if kept is None:
+                    raise
+                answer = kept.answer
+            self._keep(key, answer)
+            return answer
+
+    def _answered(self, key: Any, began_s: float, ask: Callable[[], Any]) -> Any:
+        if self._failed is not None:
+            question, at_s, error = self._failed
+            if at_s >= began_s and (question == key or isinstance(error, _Away)):
+                raise error
+        try:
+            return ask()
+        except SchemaRegistryError as error:
+            self._failed = key, monotonic(), error
+            raise
+
+    def _fresh(self, key: Any, now_s: float) -> _Kept | None:
         with self._lock:
-            if (known := self._numbers.get((subject, schema))) is not None:
-                return known
+            kept = self._kept.get(key)
+            return kept if kept is not None and now_s - kept.at_s < KEPT_S else None
+
+    def _keep(self, key: Any, answer: Any) -> None:
+        characters = len(answer.text) if isinstance(answer, RegisteredSchema) else 0
+        with self._lock:
+            self._kept.pop(key, None)
+            self._kept[key] = _Kept(answer, characters, monotonic())
+            total = sum(each.characters for each in self._kept.values())
+            while len(self._kept) > KEPT_MAX or total > KEPT_CHARACTERS_MAX:
+                _, dropped = self._kept.popitem(last=False)
+                total -= dropped.characters
+
+    def _schema(self, number: int) -> RegisteredSchema:
+        where = self._connection.where
+        status, answer, whole = self._asked("GET", f"/schemas/ids/{number}")
+        if status == 404 and answer.get("error_code") == _NO_SCHEMA:
+            raise NoSuchSchema(f"{where} has no schema {number}.")
+        if status == 200 and not whole:
+            return RegisteredSchema(AVRO, " " * (SCHEMA_CHARACTERS_MAX + 1))
+        text, kind = answer.get("schema"), answer.get("schemaType") or AVRO
+        if status != 200 or not isinstance(text, str) or not isinstance(kind, str):
+            raise self._odd(status)
+        # No reader can use a longer one, and says so.
+        text = text[: SCHEMA_CHARACTERS_MAX + 1]
+        return RegisteredSchema(_line(kind, KIND_CHARACTERS_MAX), text, bool(answer.get("references")))
+
+    def _number(self, subject: str, schema: str) -> int:
         where = self._connection.where
         path = f"/subjects/{quote(subject, safe='')}/versions"
-        status, answer = self._asked("POST", path, {"schema": schema})
+        status, answer, _ = self._asked("POST", path, {"schema": schema})
         if status in (409, 422):
-            said = " ".join(str(answer.get("message", ""))[:QUOTED].split())
+            said = _line(str(answer.get("message", "")), QUOTED)
             raise SchemaRegistryError(
                 f"{where} does not take the schema for the subject {subject}. It says: {said}"
             )
         number = answer.get("id")
-        if status != 200 or not isinstance(number, int) or not 0 <= number <= NUMBER_MAX:
+        if status != 200 or type(number) is not int or not 0 <= number <= NUMBER_MAX:
             raise self._odd(status)
-        with self._lock:
-            _keep(self._numbers, (subject, schema), number)
         return number
 
-    def _asked(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
-        """Returns the status and the answer, which is empty if it is no object of JSON."""
+    def _asked(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any], bool]:
+        """Returns the status, the answer, which is empty if it is no object of JSON, and whether it is whole.
+        The caller holds `_asking`."""
         try:
-            answer = asked(self._connection, method, path, body)
+            look_up(self._connection, threading.Event())
+            if self._server is None:
+                self._server = Server(self._connection, ANSWER_S)
+            answer = asked(self._server, self._connection, method, path, body)
         except ConnectorError as error:
-            raise SchemaRegistryError(str(error)) from error
+            self._drop_server()  # which also ends what goes on behind the time
+            raise _Away(str(error)) from error
         found = _json(answer)
-        return answer.status, found if isinstance(found, dict) else {}
+        return answer.status, found if isinstance(found, dict) else {}, answer.whole
+
+    def _drop_server(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
 
     def _odd(self, status: int) -> SchemaRegistryError:
         return SchemaRegistryError(str(_odd(self._connection, status)))
 
 
 def asked(
+    server: Server,
     connection: SchemaRegistryConnection,
     method: str,
     path: str,
     body: Any = None,
     bytes_max: int = ANSWER_BYTES_MAX,
 ) -> Answer:
-    """Returns the answer. Raises ConnectorError, also if the registry refuses the login."""
+    """Returns the answer. Raises ConnectorError, also if the registry refuses the login. The server is not to
+    be used after an error."""
     content = None if body is None else json.dumps(body).encode()
     headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
     if content is not None:
         headers["Content-Type"] = "application/vnd.schemaregistry.v1+json"
-    server = Server(connection, ANSWER_S)
     try:
         answer = within(ANSWER_S, lambda: server.ask(method, path, content, headers, bytes_max))
     except KafkaTimeoutError as error:
         raise ConnectorError(f"{connection.where} does not answer within {ANSWER_S:g} s.") from error
-    finally:
-        server.close()  # which also ends what goes on behind the time
     if answer.status in (401, 403):
         raise ConnectorError(
             f"{connection.where} refuses the login of the connection ({answer.status}). An admin checks the"
             " user name and the password, or the token.",
             lasting=True,
         )
-    if not answer.whole:
-        raise ConnectorError(f"{connection.where} answers too much.")
     return answer
 
 
 def probe(connection: SchemaRegistryConnection, path: str) -> Probed:
     """Tells how many subjects the registry has, and shows the first ones."""
-    answer = asked(connection, "GET", "/subjects", bytes_max=SUBJECTS_BYTES_MAX)
+    server = Server(connection, ANSWER_S)
+    try:
+        answer = asked(server, connection, "GET", "/subjects", bytes_max=SUBJECTS_BYTES_MAX)
+    finally:
+        server.close()
+    if not answer.whole:
+        raise ConnectorError(f"{connection.where} answers too much.")
     found = _json(answer)
     if answer.status != 200 or not isinstance(found, list):
         raise _odd(connection, answer.status)
@@ -143,7 +241,5 @@ def _json(answer: Answer) -> Any:
         return None
 
 
-def _keep(kept: OrderedDict[Any, Any], key: Any, found: Any) -> None:
-    kept[key] = found
-    if len(kept) > KEPT_MAX:
-        kept.popitem(last=False)
+def _line(text: str, characters_max: int) -> str:
+    return " ".join(text[:characters_max].split())

@@ -6,8 +6,10 @@ Who reads or writes records does not ask the registry: whoever has the connectio
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, NoReturn, Protocol
 
 from pipeline_runtime.formats.avro import decoded
@@ -17,6 +19,9 @@ from pipeline_runtime.formats.malformed import Malformed
 AVRO = "AVRO"
 PREFIX_BYTES = 5
 """A zero, and four bytes that number the schema."""
+NUMBER_MAX = (1 << 31) - 1
+"""Confluent's registry gives no larger numbers."""
+_WHY_CHARACTERS_MAX = 300
 _KINDS = {"JSON": "JSON Schema", "PROTOBUF": "Protobuf"}
 """What people call the kinds of schemas that Confluent's registry has besides Avro."""
 
@@ -33,6 +38,15 @@ class SchemaRegistryError(RuntimeError):
     """The registry does not answer, does not have a schema, or does not take one. Whoever needs it has to
     wait. The message is one line of sentences."""
 
+    number: int | None = None
+    """The schema that a record needs."""
+    place: int | None = None
+    """The record: its place among those that are read, or its offset where the topic is known."""
+
+
+class NoSuchSchema(SchemaRegistryError):
+    """The registry answers, and has no schema of that number."""
+
 
 @dataclass(frozen=True)
 class RegisteredSchema:
@@ -41,6 +55,11 @@ class RegisteredSchema:
     kind: str  # AVRO, or another one
     text: str
     refers: bool = False  # to other schemas
+
+    @property
+    def digest(self) -> str:
+        """Returns a text that tells this schema from all others."""
+        return sha256(json.dumps([self.kind, self.text, self.refers]).encode()).hexdigest()[:16]
 
 
 class Registry(Protocol):
@@ -79,8 +98,16 @@ class NumberedReader:
                 "the record does not begin with a schema registry's prefix: a zero, and the schema's number"
             )
         number = int.from_bytes(record[1:PREFIX_BYTES])
+        if number > NUMBER_MAX:
+            raise Malformed(
+                f"the record begins with {number} as its schema's number, which no registry gives"
+            )
         if number not in self._known:
-            self._known[number] = _writers(number, self._registry.schema(number))
+            try:
+                self._known[number] = _writers(number, self._registry.schema(number))
+            except SchemaRegistryError as error:
+                error.number = number
+                raise
         writer = self._known[number]
         if isinstance(writer, Malformed):
             raise Malformed(str(writer))
@@ -97,4 +124,5 @@ def _writers(number: int, found: RegisteredSchema) -> AvroSchema | Malformed:
     try:
         return avro_schema(found.text)
     except SchemaInvalid as error:
-        return Malformed(f"the schema {number} of the registry cannot be used: {error}")
+        why = f"the schema {number} of the registry cannot be used: {error}"
+        return Malformed(why[:_WHY_CHARACTERS_MAX])

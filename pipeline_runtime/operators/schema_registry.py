@@ -41,6 +41,10 @@ class SchemaRegistryConnection(ConnectionFields):
             raise ValueError("a login needs a user name and a password")
         if self.user is not None and ":" in self.user:
             raise ValueError("a user name has no colon")
+        if bool(self.certificate) != bool(self.private_key):
+            raise ValueError("an own certificate needs its private key, and the other way round")
+        if not self.tls and (self.ca or self.certificate):
+            raise ValueError("certificates need an address that begins with https://")
         # The message must not hold the value.
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
             raise ValueError("a token has no line breaks and only ASCII characters")

@@ -18,6 +18,7 @@ import json
 import os
 import resource
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -56,15 +57,17 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     default_registry()
+    asking = threading.Lock()
 
     def say(line: str) -> None:
         answers.write(line + "\n")
         answers.flush()
 
     def ask(question: dict[str, Any]) -> dict[str, Any]:
-        say(json.dumps(question))
-        answer: dict[str, Any] = json.loads(sys.stdin.readline())
-        return answer
+        with asking:  # records may be parsed by another thread
+            say(json.dumps(question))
+            answer: dict[str, Any] = json.loads(sys.stdin.readline())
+            return answer
 
     say("")
     while line := sys.stdin.readline():

@@ -219,11 +219,11 @@ class _Process:
         if (why := self._say(asked, until_s)) is not None:
             return why
         while monotonic() < until_s:
+            if self._memory_bytes() > MEMORY_BYTES:
+                return "too-much"
             try:
                 line = self._said.get(timeout=_LOOK_S)
             except queue.Empty:
-                if self._memory_bytes() > MEMORY_BYTES:
-                    return "too-much"
                 continue
             if not line.endswith(b"\n"):
                 return "ended"

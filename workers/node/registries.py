@@ -5,10 +5,9 @@ a task of Spark's --gate--> here, and a preview --line--> here:  schema 7 of "pl
 
 from __future__ import annotations
 
-import json
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -18,9 +17,6 @@ from pipeline_runtime.model.connectors import SealedConnection
 from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 from workers.node.sealed_fields import NotOpened, SealedFields
 
-KEPT_MAX = 32
-"""How many registries keep what they were told."""
-
 
 class NodeRegistries:
     """Safe for threads."""
@@ -28,10 +24,13 @@ class NodeRegistries:
     def __init__(self, cluster_key: str) -> None:
         self._sealed = SealedFields(cluster_key)
         self._lock = threading.Lock()  # guards both
-        self._kept: OrderedDict[str, SchemaRegistry] = OrderedDict()  # by their fields
+        self._kept: dict[
+            str, tuple[dict[str, Any], SchemaRegistry]
+        ] = {}  # by name: the fields, and what asks
 
     def among(self, connections: Callable[[], Sequence[SealedConnection]]) -> Registries:
-        """Returns those that these connections lead to, at the time when they are asked."""
+        """Returns those that these connections lead to, at the time when they are asked. Others are
+        forgotten."""
         return lambda name: self._registry(name, connections())
 
     def _registry(self, name: str, connections: Sequence[SealedConnection]) -> SchemaRegistry:
@@ -39,6 +38,7 @@ class NodeRegistries:
         with self._lock:
             self._sealed.keep(connections)
             by_name = {each.name: each for each in connections}
+            self._kept = {each: kept for each, kept in self._kept.items() if each in by_name}
             try:
                 fields = self._sealed.of(name, SchemaRegistryConnection, by_name)
                 connection = SchemaRegistryConnection.model_validate(fields)
@@ -48,9 +48,7 @@ class NodeRegistries:
                 raise SchemaRegistryError(
                     f'the connection "{name}" does not fit the Fogline of this node.'
                 ) from None
-            key = json.dumps(fields, sort_keys=True)
-            kept = self._kept.setdefault(key, SchemaRegistry(connection))
-            self._kept.move_to_end(key)
-            if len(self._kept) > KEPT_MAX:
-                self._kept.popitem(last=False)
-            return kept
+            known = self._kept.get(name)
+            if known is None or known[0] != fields:
+                self._kept[name] = known = fields, SchemaRegistry(connection)
+            return known[1]

@@ -17,7 +17,7 @@ class NotOpened(Exception):
 
 
 class SealedFields:
-    """For one thread. What was opened is kept in memory, since opening takes a while."""
+    """For one thread at a time. What was opened is kept in memory, since opening takes a while."""
 
     def __init__(self, cluster_key: str) -> None:
         self._cluster_key = cluster_key

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import ssl
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from pydantic import ValidationError
 from pipeline_runtime.connectors import schema_registry
 from pipeline_runtime.connectors.schema_registry import probe
 from pipeline_runtime.connectors.sdk import ConnectorError
+from pipeline_runtime.formats.avro_schema import SCHEMA_CHARACTERS_MAX
 from pipeline_runtime.formats.schema_registry import SchemaRegistryError
 from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 from tests.certificates import Authority, Pair
 from tests.schema_registry import RegistryServer
+from tests.waiting import PATIENCE_S
 
 SECRET = "hunter2-is-secret"
 
@@ -106,13 +109,84 @@ def test_what_answers_instead_of_the_registry_is_waited_for(
 
 
 def test_an_answer_may_not_be_of_any_size(registry: RegistryServer) -> None:
-    registry.instead = 200, b" " * (schema_registry.ANSWER_BYTES_MAX + 1), {}
-    with pytest.raises(SchemaRegistryError, match="answers too much"):
-        registry.asker().schema(6)
+    """No reader uses a schema that is so long, so its records are dead letters, as on any other replica."""
     packed = gzip.compress(json.dumps({"schema": '"string"', "more": "x" * 5_000_000}).encode())
-    registry.instead = 200, packed, {"Content-Encoding": "gzip"}
-    with pytest.raises(SchemaRegistryError, match="answers too much"):
-        registry.asker().schema(6)
+    long = json.dumps({"schema": " " * 150_000 + '"string"'}).encode()
+    for content, headers in (
+        (b" " * (schema_registry.ANSWER_BYTES_MAX + 1), {}),
+        (packed, {"Content-Encoding": "gzip"}),
+        (long, {}),
+    ):
+        registry.instead = 200, content, headers
+        assert len(registry.asker().schema(6).text) == SCHEMA_CHARACTERS_MAX + 1
+
+
+def test_the_kind_of_a_schema_is_one_short_line(registry: RegistryServer) -> None:
+    registry.schemas[6] = {"schema": '"string"', "schemaType": None}
+    registry.schemas[7] = {"schema": "x", "schemaType": "A\nB" + "x" * 5_000}
+    asker = registry.asker()
+    assert asker.schema(6).kind == "AVRO"
+    assert asker.schema(7).kind == "A B" + "x" * (schema_registry.KIND_CHARACTERS_MAX - 3)
+
+
+def test_all_questions_of_a_registry_have_one_connection() -> None:
+    with RegistryServer(keeps=True) as registry:
+        asker = registry.asker()
+        for n in range(5):
+            assert asker.schema(registry.register(f"t-{n}", f'"{n}"')).text == f'"{n}"'
+        assert (registry.asked, registry.connections) == (5, 1)
+        asker.close()
+
+
+def test_a_registry_that_is_away_or_has_dropped_a_schema_takes_nothing_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(schema_registry, "KEPT_S", 0.0)  # so it is asked each time
+    with RegistryServer() as registry:
+        number, asker = registry.register("t-value", '"string"'), registry.asker()
+        found = asker.schema(number)
+        registry.schemas.clear()
+        assert asker.schema(number) == found
+        registry.schemas[number] = {"schema": '"long"'}
+        assert asker.schema(number).text == '"long"', "it was set up again"
+        asked = registry.asked
+    assert asked == 3
+    assert asker.schema(number).text == '"long"'
+
+
+def test_of_long_schemas_only_a_few_are_kept(registry: RegistryServer) -> None:
+    asker = registry.asker()
+    numbers = [registry.register(f"t-{n}", " " * 90_000 + f'"{n}"') for n in range(12)]
+    for number in numbers:
+        asker.schema(number)
+    asked = registry.asked
+    asker.schema(numbers[-1])
+    assert registry.asked == asked
+    asker.schema(numbers[0])
+    assert registry.asked == asked + 1
+
+
+def test_who_has_waited_for_an_answer_that_does_not_come_does_not_wait_again(
+    registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema_registry, "ANSWER_S", 1.0)
+    registry.instead = 200, b" " * 1000, {}
+    registry.byte_by_byte_s = 0.1
+    asker, said = registry.asker(), []
+
+    def ask(number: int) -> None:
+        with pytest.raises(SchemaRegistryError) as refused:
+            asker.schema(number)
+        said.append(str(refused.value))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert len(said) == 6
+    # A thread that begins late asks by itself.
+    assert registry.asked < 6
 
 
 def test_an_answer_may_not_be_packed_twice(registry: RegistryServer) -> None:
@@ -157,6 +231,8 @@ def test_a_registry_has_one_time_for_its_whole_answer(
             "give a token, or a user name and a password",
         ),
         ({"url": "http://registry", "token": SECRET + "\n"}, "a token has no line breaks"),
+        ({"url": "https://registry", "certificate": "x"}, "an own certificate needs its private key"),
+        ({"url": "http://registry", "ca": "x"}, "certificates need an address that begins with https://"),
     ],
 )
 def test_a_connection_that_cannot_be_right_is_refused_in_words(fields: dict[str, str], said: str) -> None:

@@ -173,6 +173,7 @@ class Failures:
     """When a replica failed lately, and what follows from that."""
 
     at_ms: tuple[int, ...] = ()
+    others_ms: tuple[int, ...] = ()  # when somebody was away who is needed
     for_good: bool = False  # to try again would cost much and change nothing
 
     COUNT_MAX = 5
@@ -182,10 +183,15 @@ class Failures:
     def and_one_at(self, now_ms: int, *, of_others: bool = False) -> Failures:
         """Returns the failures with one more.
 
-        `of_others` says that somebody was away who is needed. Such failures never make it give up.
+        `of_others` says that somebody was away who is needed. Such failures do not count when it gives up.
         """
-        lately = (*(at for at in self.at_ms if now_ms - at < self.WINDOW_MS), now_ms)
-        return Failures(lately[-(self.COUNT_MAX - 1) :] if of_others else lately)
+        own, others = (
+            tuple(at for at in known if now_ms - at < self.WINDOW_MS)
+            for known in (self.at_ms, self.others_ms)
+        )
+        if of_others:
+            return Failures(own, (*others, now_ms)[-(self.COUNT_MAX - 1) :])
+        return Failures((*own, now_ms), others)
 
     @property
     def gave_up(self) -> bool:
@@ -194,6 +200,7 @@ class Failures:
     @property
     def retry_at_ms(self) -> int | None:
         """When it is tried again: 1, 2, 4 .. 60 s after the newest failure."""
-        if not self.at_ms:
+        all_ms = sorted((*self.at_ms, *self.others_ms))
+        if not all_ms:
             return None
-        return self.at_ms[-1] + min(1000 * 2 ** (len(self.at_ms) - 1), self.BACKOFF_MS_MAX)
+        return all_ms[-1] + min(1000 * 2 ** (len(all_ms) - 1), self.BACKOFF_MS_MAX)

@@ -184,3 +184,7 @@ def test_who_waits_for_somebody_that_is_away_never_gives_up() -> None:
         failures = failures.and_one_at(now_ms, of_others=True)
         assert not failures.gave_up
     assert failures.retry_at_ms == 90_000 + 8000
+    for now_ms in range(100_000, 140_000, 10_000):
+        failures = failures.and_one_at(now_ms)
+        assert not failures.gave_up, "those of others do not count with its own"
+    assert failures.and_one_at(150_000).gave_up

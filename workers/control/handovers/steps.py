@@ -244,7 +244,7 @@ def _warm(progress: Progress, seen: Observed) -> Step:
     if target is not None and target.armed == progress.id:
         if origin is not None and origin.role is Role.OWNER:
             return Enter(Phase.CUT)
-        if origin is not None and origin.error is not None:
+        if origin is not None and origin.error is not None and origin.role is Role.STOPPED:
             return GiveBack(
                 f"The origin failed before it had handed over: {sentence(origin.error.message)}",
                 code="origin-failed",

@@ -119,6 +119,8 @@ class GateKeeper(Protocol):
         """Returns the schema registry that a connection leads to. Raises SchemaRegistryError."""
         ...
 
+    def record_waits(self, waits: RecordWaits) -> None: ...
+
 
 class Request(Generic[A_co]):
     """Subclasses are frozen dataclasses whose fields MessagePack can say. A `payload` of bytes follows
@@ -311,6 +313,19 @@ class NumberOf(Request[int | str]):
             return keeper.registry(self.registry).number(self.subject, self.schema)
         except SchemaRegistryError as error:
             return str(error)
+
+
+@dataclass(frozen=True)
+class RecordWaits(Request[None]):
+    """The first record that a batch cannot read, since the registry has not told its schema."""
+
+    topic: str
+    partition: int
+    offset: int
+    number: int  # of the schema
+
+    def answered_by(self, keeper: GateKeeper) -> None:
+        keeper.record_waits(self)
 
 
 _REQUESTS: dict[str, type[Request[Any]]] = {kind.__name__: kind for kind in Request.__subclasses__()}

@@ -20,7 +20,7 @@ from pipeline_runtime.batch.decode import NotRead, Reject, arrow_schema, decode
 from pipeline_runtime.batch.foreign import foreign_reason, is_enclosed, not_an_object
 from pipeline_runtime.formats.malformed import Malformed
 from pipeline_runtime.formats.reading import value_reader
-from pipeline_runtime.formats.schema_registry import Registries, no_registry
+from pipeline_runtime.formats.schema_registry import Registries, SchemaRegistryError, no_registry
 from pipeline_runtime.kafka.incoming import Headers
 from pipeline_runtime.kafka.peek import key_text
 from pipeline_runtime.model.paths import HEADER, KEY, ROOT, Path, value_at
@@ -192,6 +192,9 @@ def _mapped(
         except (Unreadable, Malformed) as error:
             rejects.append(Reject(place, str(error), _shown(value, reading)))
             continue
+        except SchemaRegistryError as error:
+            error.place = place
+            raise
         refused = _Refused(place, reading)
         for number, item in enumerate(items):
             try:

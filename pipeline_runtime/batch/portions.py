@@ -89,7 +89,16 @@ class _Coming:
         if records.rows is None and len(records) >= PARSED_BESIDE_MIN:
             parsed = _parser.submit(Portion.of, records, group_input, registries)
             return _Coming(len(records), records.bytes, parsed.result)
-        return _Coming.made(Portion.of(records, group_input, registries))
+        try:
+            return _Coming.made(Portion.of(records, group_input, registries))
+        except SchemaRegistryError as error:
+            why = error
+
+        def fail() -> Portion:
+            """Raises when it is the turn of these records: those of a batch before them are fine."""
+            raise why
+
+        return _Coming(len(records), records.bytes, fail)
 
     @staticmethod
     def made(portion: Portion) -> _Coming:
@@ -247,9 +256,10 @@ def _read(records: Records, group_input: GroupInput, registries: Registries) -> 
         try:
             return read_outside(*given, beside, registries)
         except SchemaRegistryError as error:
-            raise SchemaRegistryError(
-                f"The records of the topic {group_input.topic} wait: {error}"
-            ) from error
+            waits = SchemaRegistryError(f"The records of the topic {group_input.topic} wait: {error}")
+            if error.place is not None:
+                waits.number, waits.place = error.number, int(records.offsets[error.place])
+            raise waits from error
     if records.rows is not None:
         return _as_written(records, records.rows, group_input.schema)
     return _as_json(records, records.values, group_input.schema)

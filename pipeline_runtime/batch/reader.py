@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.facts import GroupFacts
-from pipeline_runtime.batch.gate_messages import Describe, Reject, Slice, SliceRead
+from pipeline_runtime.batch.gate_messages import Describe, RecordWaits, Reject, Slice, SliceRead
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
 from pipeline_runtime.batch.outside import not_far_ahead
 from pipeline_runtime.batch.portions import Portion, PortionReader
 from pipeline_runtime.batch.reading_ahead import ReadingAhead
 from pipeline_runtime.batch.rows import Asked, keyed
-from pipeline_runtime.formats.schema_registry import Registries, no_registry
+from pipeline_runtime.formats.schema_registry import Registries, SchemaRegistryError, no_registry
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import key_text
@@ -137,16 +137,25 @@ class GroupReader:
 
     def _portions(self, group_input: GroupInput, part: Slice) -> Iterator[Portion]:
         assert group_input.topic is not None
+        try:
+            yield from self._read_portions(group_input, group_input.topic, part)
+        except SchemaRegistryError as error:
+            if error.number is not None and error.place is not None:
+                waits = RecordWaits(group_input.topic, part.partition, error.place, error.number)
+                self._gate.ask(waits)
+            raise
+
+    def _read_portions(self, group_input: GroupInput, topic: str, part: Slice) -> Iterator[Portion]:
         if part.records is not None:
-            for records in unpack(part.records, group_input.topic):
+            for records in unpack(part.records, topic):
                 yield Portion.of(records.between(part.start, part.end), group_input, self.registries)
             return
-        reader = self._partitions.get((group_input.topic, part.partition))
+        reader = self._partitions.get((topic, part.partition))
         if reader is None:
             reader = PortionReader(
                 self._kafka, group_input, part.partition, self._reads_many, self.registries
             )
-            self._partitions[group_input.topic, part.partition] = reader
+            self._partitions[topic, part.partition] = reader
         self._read_last.add(reader)
         where = part.start, part.end, part.topic_id
         held = reader.held(*where)

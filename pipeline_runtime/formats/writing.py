@@ -35,7 +35,7 @@ class RowWriter:
         format = self._writing.format
         if format is None or format.registry is None:
             return b""
-        text = _avro_text(format, self._schema)
+        text = avro_text(format, self._schema)
         return prefix(registries(format.registry).number(self._writing.subject, text))
 
     def value(self, row: Row) -> bytes:
@@ -65,7 +65,7 @@ def _value_writer(writing: RecordWriting, schema: StreamSchema) -> Callable[[Row
         return lambda row: json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
     match format.kind:
         case "avro":
-            return AvroWriter(avro_schema(_avro_text(format, schema))).written
+            return AvroWriter(avro_schema(avro_text(format, schema))).written
         case "csv":
             return lambda row: _line(row, writing, schema).encode()
         case "text":
@@ -97,5 +97,6 @@ def _cell(value: Any, *, has_comma: bool) -> str:
     return text.replace(".", ",") if has_comma and isinstance(value, float) else text
 
 
-def _avro_text(format: RecordFormat, schema: StreamSchema) -> str:
+def avro_text(format: RecordFormat, schema: StreamSchema) -> str:
+    """Returns the Avro schema of rows that are written: the element's own, or one made of the columns."""
     return format.avro or schema_text_of(schema, "Row")

@@ -33,6 +33,8 @@ again has another one."""
 LEFT_OUT = "#left-out"
 """A key beside these positions: by partition, how many offsets were left out because their records had been
 deleted before they were read."""
+Digests = dict[str, dict[str, str]]
+"""A schema registry's connection -> a number -> RegisteredSchema.digest of the schema that it stands for."""
 ENDED = "#ended"
 """A key beside these positions of a group that others continue: a list of the inputs that it read to their
 end."""
@@ -128,6 +130,8 @@ class Commit:
     totals: Totals = field(default_factory=Totals)
     """The totals with this batch. So nobody has to read the whole journal, which may be trimmed, to know
     them."""
+    schemas: Digests = field(default_factory=dict)
+    """By which schemas the records of this batch and of those before it were read."""
 
     @property
     def seq(self) -> Seq:

@@ -11,6 +11,7 @@ from pipeline_runtime.journal.records import (
     Boundary,
     Claim,
     Commit,
+    Digests,
     Ends,
     Record,
     Release,
@@ -55,6 +56,7 @@ class JournalView:
     waits_ms: tuple[int, ...] = ()  # Commit.wait_ms of the newest commits, as far as it is known
     last_row_at_ms: int | None = None  # of the newest commit of a batch with rows, by the broker's clock
     totals: Totals = field(default_factory=Totals)
+    schemas: Digests = field(default_factory=dict)  # Commit.schemas of the newest commit
     commits: dict[Seq, Commit] = field(default_factory=dict)
     announced: Boundary | None = None  # the batch after last_seq, if its owner has begun it
     _forgotten: Seq = Seq(0)
@@ -115,6 +117,7 @@ class JournalView:
         self.last_ends = commit.boundary.ends
         self.definition = commit.definition
         self.marks = commit.marks
+        self.schemas = commit.schemas
         for key in commit.ended:
             self.ended.setdefault(key, commit.seq)
         self.announced = None
@@ -222,6 +225,7 @@ class JournalView:
             "waits_ms": self.waits_ms,
             "last_row_at_ms": self.last_row_at_ms,
             "totals": asdict(self.totals),
+            "schemas": self.schemas,
         }
 
     def copy(self) -> JournalView:

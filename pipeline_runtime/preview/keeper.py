@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipeline_runtime.batch.gate_messages import GroupDescription, Reject, Request, SliceRead
+from pipeline_runtime.batch.gate_messages import GroupDescription, RecordWaits, Reject, Request, SliceRead
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.trial import StatesInMemory
@@ -39,6 +39,9 @@ class PreviewKeeper(StatesInMemory):
     def slice_read(self, read: SliceRead) -> None:
         self.rejects += read.rejects
         self.rows += read.rows
+
+    def record_waits(self, waits: RecordWaits) -> None:
+        """The preview ends, and says why."""
 
     def take_rejects(self) -> Sequence[Reject]:
         """Returns the rejects since the last call."""

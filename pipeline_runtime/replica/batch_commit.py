@@ -24,6 +24,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.core import Abandon, Await, Check, Emit, Granted, at_sink
 from pipeline_runtime.replica.outputs import BatchRecords, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
+from pipeline_runtime.replica.run_registries import RunRegistries
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.replica.timing import BatchTimes, BatchTiming
 
@@ -46,6 +47,7 @@ class BatchCommit:
         over: threading.Event,
         node: str,
         limits: Callable[[str], TopicLimits],
+        registries: RunRegistries,
     ) -> None:
         """`over` is set when the run is to end: then a batch stops waiting for its COMMIT. `limits`: what a
         topic accepts."""
@@ -56,6 +58,7 @@ class BatchCommit:
         self._release = release
         self._over = over
         self._node = node
+        self._registries = registries
 
     def settle(
         self,
@@ -69,12 +72,13 @@ class BatchCommit:
         """Commits or checks the batch that ends at `boundary`. `marks` says where the sinks stand after it.
 
         `last`: no batch follows, so the readers of the outputs are told. Returns whether it was the first
-        commit by this permit. Raises Fenced, Doubtful, NotCommitted and NotDeterministic.
+        commit by this permit. Raises Fenced, Doubtful, NotCommitted,
+        NotDeterministic and SchemaRegistryError.
         """
         with self._state.changed:
             reads = self._state.reads
             rows_in, rejected, ended = reads.all_rows, reads.all_rejected(), tuple(sorted(reads.ended))
-            warms_up, before = self._state.directive.succeed is not None, self._state.totals
+            warms_up = self._state.directive.succeed is not None
         committed, permit = self._decision(boundary)
         if committed is None or warms_up:
             # A successor makes its outputs, too, and drops them: so this code is warm when it owns.
@@ -84,6 +88,9 @@ class BatchCommit:
             self._check(committed, boundary, marks)
             return False
         assert permit is not None
+        with self._state.changed:
+            before, schemas = self._state.totals, self._state.schemas
+            accepted = self._state.directive.accepts
         dead_letters = sum(out.dead_letters.values())
         elements = element_rows(self._spec, batch_output.counts, rows_in, out.dead_letters)
         wait_ms = times.wait_ms()
@@ -99,6 +106,7 @@ class BatchCommit:
             self._spec.version,
             None if wait_ms is None else round(wait_ms),
             before.plus(rows_in, out.rows_out, dead_letters, elements),
+            self._registries.confirm(schemas, accepted),
         )
         return self._commit(permit, commit, out, times)
 
@@ -123,7 +131,7 @@ class BatchCommit:
         if requests is None:
             requests = permit.commit([commit], out.records, written=self._timing.written)
         self._measure(out, times)
-        first = self._state.committed(requests, commit.totals)
+        first = self._state.committed(requests, commit)
         if first:
             reached("first-commit")
         return first
@@ -139,6 +147,7 @@ class BatchCommit:
                 f"{self._spec.id}: at seq {boundary.seq} the owner's sinks stood at {committed.marks},"
                 f" and this replica's stand at {marks}: an operator of the group is not deterministic"
             )
+        self._registries.confirm(committed.schemas)
 
     def _measure(self, out: BatchRecords, times: BatchTimes) -> None:
         latency_ms = times.wait_ms() if out.rows_out else None

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pipeline_runtime.batch.output import BatchOutput
+from pipeline_runtime.batch.written import as_written
+from pipeline_runtime.formats.schema_registry import Registries
 from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.batch_commit import BatchCommit
@@ -31,6 +33,7 @@ class BatchEnd:
         commit: BatchCommit,
         kept: BatchState,
         progressed: Callable[[bool], None],
+        registries: Registries,
     ) -> None:
         """`progressed` is called after each batch. It gets whether others wait to hear of the batch: that is
         so for an owner's first batch, and for the last one."""
@@ -42,6 +45,7 @@ class BatchEnd:
         self._commit = commit
         self._kept = kept
         self._progressed = progressed
+        self._registries = registries
 
     def begin(self) -> None:
         """Begins a batch. Drops what an earlier batch has left that came to nothing."""
@@ -50,6 +54,11 @@ class BatchEnd:
     def processed(self) -> None:
         """Says that the running batch changes its state no more, so the next batch may begin."""
         self._kept.processed()
+
+    def written(self, batch_output: BatchOutput) -> BatchOutput:
+        """Returns what a batch that Spark has planned puts out, as its topics have it. Raises
+        SchemaRegistryError."""
+        return as_written(batch_output, self._spec, self._registries)
 
     def end(self, batch_output: BatchOutput, boundary: Boundary, number: int, times: BatchTimes) -> None:
         """Ends the batch that ends at `boundary` and has made all its rows. `number` is the engine's. Raises

@@ -32,6 +32,7 @@ from pipeline_runtime.replica.core import (
     successor,
 )
 from pipeline_runtime.replica.pacing import URGENT_MS
+from pipeline_runtime.replica.registry_wait import is_reached
 from pipeline_runtime.replica.release import GIVE_WAY_S, OwnerRelease
 from pipeline_runtime.replica.state import BatchSpan, ReplicaState
 from pipeline_runtime.replica.timing import BatchTiming
@@ -184,7 +185,7 @@ class BatchPlanner:
                     return None
                 start = self._start()  # this replica's own CLAIM may have moved it meanwhile
                 seen_version = state.version
-                facts = self._facts()
+                facts = self._facts(waits=self._waits_at(start))
                 decision = next_batch(facts, start.seq, fits=self._inputs.fits(start))
                 if isinstance(decision, Follow):
                     self._timing.followed()
@@ -204,23 +205,30 @@ class BatchPlanner:
                     state.wait_for_change(seen_version, looks_s)
 
     def _look_while_paused(self, start: Boundary) -> None:
-        """Counts the rows that wait for a paused owner, which begins no batch."""
-        if self._state.paused and self._state.permit is not None:
+        """Counts the rows that wait for an owner that begins no batch."""
+        if (self._state.paused or self._state.waits is not None) and self._state.permit is not None:
             try:
                 self._inputs.offsets.look(start.ends)
             except KafkaError:
                 self._inputs.offsets.disconnect()
 
-    def _facts(self) -> Facts:
+    def _waits_at(self, start: Boundary) -> bool:
+        """Returns whether a schema registry has to answer before the batch that begins there. The caller
+        holds `changed`."""
+        waits = self._state.waits
+        return waits is not None and is_reached(waits, start.ends)
+
+    def _facts(self, *, waits: bool = False) -> Facts:
         """The caller holds `changed`."""
         state = self._state
         if state.directive.release is None or state.permit is None:
-            return state.facts(self._spec)
+            return state.facts(self._spec, waits=waits)
         return state.facts(
             self._spec,
             quiet=self._timing.is_quiet(),
             announced=self._release.announced,
             batch_ms=self._timing.usual_ms(),
+            waits=waits,
         )
 
     def _own(
@@ -297,6 +305,8 @@ class BatchPlanner:
             # What has come since then may reach the far successor after the RELEASE: it is left to it.
             by_s = inf if far_ms is None else monotonic() - far_ms / 1000
             ends = offsets.advance(base, now_ms, by_s=by_s, as_one=self._as_one(decision))
+            for key, at in (state.waits or {}).items():
+                ends = {**ends, key: min(ends[key], at)} if key in ends else ends
             if ends == start.ends:
                 ends = ending
             tick_in_s = self._inputs.tick_in_s(start.ends, timing.since_granted_s)

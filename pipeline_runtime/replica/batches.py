@@ -158,6 +158,8 @@ class Batches:
                         raise Stopped(f"stopped while it processed seq {boundary.seq}")
                     self._end.processed()
                     made, times = rows.output(table, boundary.batch_time_ms), self._timing.of_batch()
+                    if self._state.ahead:  # else nobody writes it
+                        made = self._end.written(made)
                     self._end.end(made, boundary, self._number, times)
         except BaseException as error:
             self._state.fail(error)

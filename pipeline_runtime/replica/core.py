@@ -48,6 +48,7 @@ class Facts:
     announced: int = 0  # how many batches it has announced in the release under way
     batch_ms: float = 0.0  # how long a batch usually takes here; 0 if that is not known
     committing: bool = False  # the batch before the next one is not committed yet
+    waits: bool = False  # as the owner: a schema registry has to answer before the next batch
 
     def has_former_state(self, seq: Seq) -> bool:
         return has_former_state(self.view, self.state_begins, seq)
@@ -96,7 +97,7 @@ class OwnLast:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseAlone:
-    """Release the group without a batch: nothing has come."""
+    """Release the group without a batch: nothing has come, or nothing can be processed here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +120,9 @@ def next_batch(
     if not (fits and may_own(facts, start)):
         return Wait()
     armed = successor(facts.view, facts.directive.release, facts.permit)
-    if armed is not None and facts.quiet:
-        return ReleaseAlone()
-    if facts.paused:
+    if armed is not None and (facts.quiet or facts.waits):
+        return ReleaseAlone()  # another node may reach the registry
+    if facts.paused or facts.waits:
         return Wait()
     seq = facts.view.following(start)
     if armed is None:

@@ -50,9 +50,7 @@ class ReplicaHost:
         self.broker = BrokerWatch(kafka, changed)
         self._progress_told_s = 0.0
         self.registries = registries
-        self.engine = engine or SparkEngine(
-            f"fogline {node}", directory / "scratch", cores, memory_mib, registries
-        )
+        self.engine = engine or SparkEngine(f"fogline {node}", directory / "scratch", cores, memory_mib)
         self._gate: GateServer | None = None
 
     def start(self) -> None:

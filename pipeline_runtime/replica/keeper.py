@@ -9,16 +9,18 @@ from pipeline_runtime.batch.gate_messages import (
     GroupDescription,
     KeepStates,
     Payload,
+    RecordWaits,
     Slice,
     SliceRead,
     TaskPart,
 )
 from pipeline_runtime.batch.tasks import KeysShared, Tasks
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
-from pipeline_runtime.formats.schema_registry import Registries, Registry
+from pipeline_runtime.formats.schema_registry import Registry
 from pipeline_runtime.replica.batch_inputs import BatchInputs
 from pipeline_runtime.replica.batches import Batches
 from pipeline_runtime.replica.local_state import LocalStateDamaged
+from pipeline_runtime.replica.run_registries import Place, RunRegistries
 from pipeline_runtime.replica.state import ReplicaState
 
 
@@ -33,7 +35,7 @@ class ReplicaKeeper:
         inputs: BatchInputs,
         tasks: Tasks,
         keyed: KeyedState | None,
-        registries: Registries,
+        registries: RunRegistries,
     ) -> None:
         """`keyed`: None for a group whose state Spark keeps."""
         self._group = group
@@ -77,6 +79,9 @@ class ReplicaKeeper:
 
     def registry(self, name: str) -> Registry:
         return self._registries(name)
+
+    def record_waits(self, waits: RecordWaits) -> None:
+        self._registries.record_waits(Place(waits.topic, waits.partition, waits.offset), waits.number)
 
     # --- a processor's states
 

@@ -47,6 +47,7 @@ from pipeline_runtime.replica.local_state import (
 )
 from pipeline_runtime.replica.looking import Looking
 from pipeline_runtime.replica.places import Places
+from pipeline_runtime.replica.registry_wait import RegistryWait
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles, now_ms
 from pipeline_runtime.replica.run import Run, Start
@@ -99,6 +100,7 @@ class Replica:
         self._roles = Roles(spec.id, self._state, self._ownership, catch_up, host.changed, self._begin_owning)
         self._release = OwnerRelease(self._state, self._ownership)
         self._guard = TopicGuard(spec.id, host.kafka, self._state)
+        self._registry_wait = RegistryWait(self._state, self._guard.end_of, host.changed)
         self._places = Places(spec, host.kafka, self._state, self._guard, self._journal.check_not_rewound)
 
     # --- what is wanted of it
@@ -172,6 +174,7 @@ class Replica:
                 self._run,
                 state_bytes=self._state_bytes,
                 stalled=self._stalled(),
+                waits=self._registry_wait.error,
             )
 
     def _stalled(self) -> Stalled | None:
@@ -188,12 +191,13 @@ class Replica:
             return since_ms is not None and now_ms() - since_ms > STUCK_S * 1000
 
     def _check_batch(self) -> None:
-        """Raises BatchTooLong. The time in which Kafka does not answer does not count. The caller holds
-        `changed`."""
+        """Raises BatchTooLong. The time in which Kafka does not answer, or in which a schema registry is
+        asked, does not count. The caller holds `changed`."""
         state, limit_s = self._state, self._host.batch_s
         if state.batch_since_ms is None:
             return
-        if self._host.broker.silent_since_ms is not None:
+        is_asking = self._run is not None and self._run.registries.is_asking
+        if is_asking or self._host.broker.silent_since_ms is not None:
             state.count_batch_from_now()
         elif now_ms() - state.batch_since_ms > limit_s * 1000:
             raise BatchTooLong(limit_s, state.reads_now, state.way_behind)
@@ -344,6 +348,9 @@ class Replica:
                 return self._retire(run)
             if self._topics_moved(run):
                 return True
+            if self._registry_wait.look(run.next_start.ends):
+                self._roles.claim_again("a person has chosen how it goes on")
+                return True
             try:
                 self._roles.step()
             except (Fenced, Doubtful) as error:
@@ -381,7 +388,20 @@ class Replica:
             log.warning("%s: %s; its topics have changed", self.spec.id, failure)
             self._roles.claim_again("a batch has failed because its topics have changed")
             return True
-        raise failure or run.exception() or RuntimeError("the query ended by itself")
+        failure = failure or run.exception() or RuntimeError("the query ended by itself")
+        if self._is_to_wait(run, failure):
+            self._roles.claim_again("a batch has failed because of a schema registry")
+            return True
+        raise failure
+
+    def _is_to_wait(self, run: Run, failure: BaseException) -> bool:
+        """Returns whether this owner is to keep the group, and wait for a schema registry. A follower fails,
+        and is started again."""
+        error, needed = explain(failure, text_of(failure), now_ms()), run.registries.needed
+        if self._state.permit is None or error.code != "schema-registry" or not needed:
+            return False
+        self._registry_wait.begin(error, needed)
+        return True
 
     def _failed_at(self, run: Run) -> Ends:
         """Returns where the batch begins that has failed, or the next one if none was running."""

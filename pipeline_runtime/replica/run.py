@@ -38,6 +38,7 @@ from pipeline_runtime.replica.keeper import ReplicaKeeper
 from pipeline_runtime.replica.local_state import KeptByReplica, KeptBySpark, open_keyed, spark_directory
 from pipeline_runtime.replica.looking import Looking
 from pipeline_runtime.replica.release import OwnerRelease
+from pipeline_runtime.replica.run_registries import RunRegistries
 from pipeline_runtime.replica.sink_files import SinkFiles
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.replica.timing import BatchTiming
@@ -116,14 +117,15 @@ class Run:
             )
             self.growing = GrowingFiles(keyed)
             sinks = SinkFiles(group, self.growing)
+            self.registries = registries = RunRegistries(definition, host.registries, over)
             limits = OutputLimits(host.kafka, {output.topic for output in definition.outputs})
-            commit = BatchCommit(definition, state, timing, release, over, host.node, limits.of)
+            commit = BatchCommit(definition, state, timing, release, over, host.node, limits.of, registries)
             kept = KeptBySpark(directory) if keyed is None else KeptByReplica(keyed)
-            end = BatchEnd(definition, state, inputs, timing, sinks, commit, kept, host.progressed)
-            self._batches = batches = Batches(state, planner, end, timing, tasks, over)
-            keeper = ReplicaKeeper(
-                self._description(files), state, batches, inputs, tasks, keyed, host.registries
+            end = BatchEnd(
+                definition, state, inputs, timing, sinks, commit, kept, host.progressed, registries
             )
+            self._batches = batches = Batches(state, planner, end, timing, tasks, over)
+            keeper = ReplicaKeeper(self._description(files), state, batches, inputs, tasks, keyed, registries)
             self._gate_address = host.gate.open(definition.id, keeper)
             opened.callback(host.gate.shut, self._gate_address)
             opened.callback(batches.close)

@@ -8,13 +8,13 @@ to the attributes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from time import time
 from typing import NamedTuple
 
 from pipeline_runtime.handover.ownership import CommitPermit
-from pipeline_runtime.journal.records import Boundary, Totals
+from pipeline_runtime.journal.records import Boundary, Commit, Digests, Totals
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.desired import ClaimOrder, Directive, WayOn
 from pipeline_runtime.model.ids import Seq
@@ -85,6 +85,7 @@ class ReplicaState:
     # The totals of all batches up to the newest one that this owner has committed. `view` has them later,
     # when the replica has read its own commit from the journal.
     totals: Totals = field(default_factory=Totals)
+    schemas: Digests = field(default_factory=dict)  # as the owner: Commit.schemas of that commit
     granted: Seq | None = None  # the batch that is running or being committed
     granted_at_ms: int = 0  # when `granted` began
     committing: bool = False  # `granted` is being committed, and the next batch may begin
@@ -95,6 +96,10 @@ class ReplicaState:
     draining: bool = False  # no further batch is granted
     paused_at_ms: int | None = None  # None if the replica is not paused
     held: bool = False  # as the owner, the replica begins no batch, because its topics have changed
+    # As the owner, the replica waits for a schema registry, and processes only what lies before these
+    # offsets. They are by their keys in a position. Without any it processes nothing. None if the replica
+    # waits for no registry.
+    waits: Mapping[str, int] | None = None
     pause_shift_ms: int = 0  # how long the sources' clocks have stood still since the last batch
     ended: bool = False  # the group has processed its last row: all its sources have ended
     connected: threading.Event = field(default_factory=threading.Event)  # the query has asked the gate
@@ -130,6 +135,12 @@ class ReplicaState:
             if self.held != held:
                 self.held = held
                 self.tell()
+
+    def wait_for_registry(self, before: Mapping[str, int] | None) -> None:
+        """The owner processes only what lies before these offsets, or again everything."""
+        with self.changed:
+            self.waits = before
+            self.tell()
 
     def drain(self, draining: bool = True) -> None:
         """Stops the granting of batches. With `draining` False, batches are granted again."""
@@ -177,7 +188,7 @@ class ReplicaState:
         with self.changed:
             self.permit, self.armed = permit, False
             self.first_commit_requests = None
-            self.totals = self.view.totals
+            self.totals, self.schemas = self.view.totals, self.view.schemas
             self.measures.begin_owning()
             self.tell()
 
@@ -194,7 +205,7 @@ class ReplicaState:
     def released(self) -> None:
         """Makes the replica a follower, because the journal has its RELEASE."""
         with self.changed:
-            self.permit = None
+            self.permit = self.waits = None
             self.tell()
 
     def lose_permit(self) -> None:
@@ -242,11 +253,11 @@ class ReplicaState:
             reads.rejected[key] = rejected
             reads.ended.update(ended)
 
-    def committed(self, requests: int, totals: Totals) -> bool:
+    def committed(self, requests: int, commit: Commit) -> bool:
         """Notes that the owner has committed the running batch. `requests`: how many requests this took.
-        `totals`: the totals in the COMMIT. Returns whether this was the first commit by the permit."""
+        Returns whether this was the first commit by the permit."""
         with self.changed:
-            self.totals = totals
+            self.totals, self.schemas = commit.totals, commit.schemas
             first = self.first_commit_requests is None
             if first:
                 self.first_commit_requests = requests
@@ -356,6 +367,7 @@ class ReplicaState:
         quiet: bool = False,
         announced: int = 0,
         batch_ms: float = 0.0,
+        waits: bool = False,
     ) -> Facts:
         """Returns the facts for the decisions in core.py. `spec` is the definition that the query runs. Facts
         explains the other arguments. The caller holds `changed` for as long as it uses the answer."""
@@ -379,6 +391,7 @@ class ReplicaState:
             announced=announced,
             batch_ms=batch_ms,
             committing=self.committing,
+            waits=waits,
         )
 
     def latency_ms(self, spec: GroupSpec) -> int:

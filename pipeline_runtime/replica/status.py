@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import LEFT_OUT, Boundary, Ends
-from pipeline_runtime.model.desired import ElementRows, ReplicaStatus, Stalled, Takeover
+from pipeline_runtime.model.desired import ElementRows, ReplicaError, ReplicaStatus, Stalled, Takeover
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.pacing import wait_ms_max
@@ -26,8 +26,10 @@ def status_of(
     *,
     state_bytes: int,
     stalled: Stalled | None,
+    waits: ReplicaError | None,
 ) -> ReplicaStatus:
-    """`run`: the run that is on, or the last one. The caller holds `state.changed`."""
+    """`run`: the run that is on, or the last one. `waits`: why an owner waits for a schema registry. The
+    caller holds `state.changed`."""
     measures, view, permit = state.measures, state.view, state.permit
     batch_ms, latency_ms = list(measures.batch_ms), list(measures.latency_ms)
     return ReplicaStatus(
@@ -74,7 +76,7 @@ def status_of(
         last_output_at_ms=measures.last_output_at_ms,
         first_output_at_ms=measures.first_output_at_ms,
         owner_since_ms=roles.owner_since_ms,
-        error=roles.error or guard.error,
+        error=roles.error or guard.error or waits,
         left_out_total=sum(
             view.moved(Boundary(view.last_seq, view.last_ends, 0)).ends.get(LEFT_OUT, {}).values()
         ),

@@ -98,6 +98,12 @@ class TopicGuard:
         `ends`. A topic that does not exist, or was created again, has no record left."""
         return oldest_left(ends, self._seen)
 
+    def end_of(self, topic: str, partition: int) -> int | None:
+        """Returns the offset at which a user's topic ends, by the newest look. Returns None if that is not
+        known."""
+        seen = self._seen.get(topic)
+        return None if seen is None or partition >= len(seen.end) else seen.end[partition]
+
     def gone(self, start: Ends, end: Ends) -> str | None:
         """Returns a missing topic that a batch from `start` to `end` would read, or None. The newest two
         looks must agree, because a broker that has just started may not know all topics."""

@@ -25,6 +25,7 @@ from pipeline_runtime.batch.gate_messages import (
     GroupDescription,
     KeepStates,
     Payload,
+    RecordWaits,
     Slice,
     SliceRead,
     TaskPart,
@@ -106,6 +107,8 @@ class _Rows:
 
     def registry(self, name: str) -> Registry:
         return no_registry(name)
+
+    def record_waits(self, waits: RecordWaits) -> None: ...
 
 
 def make(archive: Path) -> None:

@@ -13,8 +13,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.output import BatchOutput
-from pipeline_runtime.batch.written import as_written
-from pipeline_runtime.formats.schema_registry import Registries, no_registry
 from pipeline_runtime.spark.freed_memory import keep_freed_memory
 from pipeline_runtime.spark.planned import PlannedGroup
 from pipeline_runtime.spark.schema import spark_schema
@@ -30,19 +28,11 @@ if TYPE_CHECKING:
 class SparkEngine:
     """Implements replica.engine.Engine. `scratch`: a directory for Spark's own temporary files."""
 
-    def __init__(
-        self,
-        name: str,
-        scratch: Path,
-        cores: int,
-        memory_mib: int,
-        registries: Registries = no_registry,
-    ) -> None:
+    def __init__(self, name: str, scratch: Path, cores: int, memory_mib: int) -> None:
         self._name = name
         self._scratch = scratch
         self._cores = cores
         self._memory_mib = memory_mib
-        self._registries = registries
         self._session: SparkSession | None = None
         self._zygote: Zygote | None = None
 
@@ -81,7 +71,7 @@ class SparkEngine:
             frame.writeStream.outputMode("append" if planned is None else planned.output_mode)
             .queryName(name)
             .option("checkpointLocation", str(directory))
-            .foreachBatch(lambda rows, batch: on_batch(SparkRows(rows, planned, self._registries), batch))
+            .foreachBatch(lambda rows, batch: on_batch(SparkRows(rows, planned), batch))
             .start()
         )
 
@@ -97,10 +87,9 @@ class SparkEngine:
 class SparkRows:
     """Implements replica.engine.BatchRows."""
 
-    def __init__(self, rows: DataFrame, planned: PlannedGroup | None, registries: Registries) -> None:
+    def __init__(self, rows: DataFrame, planned: PlannedGroup | None) -> None:
         self._rows = rows
         self._planned = planned
-        self._registries = registries
 
     def toArrow(self) -> pa.Table:
         return self._rows.toArrow()
@@ -108,5 +97,4 @@ class SparkRows:
     def output(self, rows: pa.Table, batch_time_ms: int) -> BatchOutput:
         assert self._planned is not None, "tasks that stay hand over what they make"
         completed = self._planned.completed(self._rows.sparkSession, rows, batch_time_ms)
-        spec = self._planned.spec
-        return as_written(output_of(completed, spec), spec, self._registries)
+        return output_of(completed, self._planned.spec)

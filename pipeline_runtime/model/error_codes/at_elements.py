@@ -135,14 +135,16 @@ AT_ELEMENTS = (
         "A schema registry does not answer, or lacks a schema",
         "The element reads or writes Avro with a schema registry. The registry did not answer or refused the"
         " login. Or it has no schema of the number with which a record begins. Or it did not take the schema"
-        " of the rows, which has to fit the schemas that it has of the same subject. The message says which,"
-        " and names the topic.",
-        "Everything up to the last committed batch is kept. The batch that failed left nothing behind. Its"
-        " records wait in their topic, and none of them is a dead letter because of this.",
-        "If the registry does not answer, look at it. If it refuses the login, an admin enters the login"
-        " again under Connections. If it has no such schema, let the program that writes the records"
-        " register it there, or choose the right registry at the element. The element tries again by"
-        " itself.",
+        " of the rows, which has to fit the schemas that it has of the same subject. Or it says another"
+        " schema of a number than before. The message says which, and names the topic.",
+        "Everything up to the last committed batch is kept. All records behind that wait in their topics, and"
+        " none of them is a dead letter because of this.",
+        "If the registry does not answer, look at it, or move the element to a node that reaches it. If it"
+        " refuses the login, an admin enters the login again under Connections. If it has no such schema, let"
+        " the program that writes the records register it there, or choose the right registry at the element."
+        " If nobody will register it, choose to skip the records. If the registry says another schema than"
+        " before, let its administrator bring the earlier one back, or choose to read by the new one. The"
+        " element goes on by itself when the registry has answered.",
     ),
     KnownError(
         "topic-partitions-differ",

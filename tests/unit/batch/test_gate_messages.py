@@ -23,6 +23,7 @@ from pipeline_runtime.batch.gate_messages import (
     NotUnderstood,
     NumberOf,
     PartProcessed,
+    RecordWaits,
     Reject,
     Request,
     SchemaOf,
@@ -39,6 +40,7 @@ from tests.waiting import PATIENCE_S
 
 GROUP = GroupDescription({"group": "g"}, {"bootstrap": "none:1"}, {"a.csv": "/a.csv"}, "/here")
 ROWS = [[7, 1_000, b"k", b'{"v": 1}', []]]
+WAITS = RecordWaits("t", 1, 57, 9)
 KEPT = KeepStates(["a", None], [b"\xff{}", None], [-1, 7], 1, ["b"])
 
 
@@ -69,6 +71,7 @@ EXCHANGES: list[tuple[Request[Any], str, tuple[Any, ...], Any]] = [
     (StatesBetween("a", "c"), "states_between", ("a", "c"), [["a", b"{}"], ["b", b"{}"]]),
     (KeysBetween("a", "c", 1), "keys_between", ("a", "c", 1), ["a"]),
     (KEPT, "keep_states", (KEPT,), None),
+    (WAITS, "record_waits", (WAITS,), None),
 ]
 
 

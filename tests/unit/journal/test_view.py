@@ -223,7 +223,8 @@ def test_totals_never_fall_and_are_known_wherever_the_journal_begins(
             totals = owner.totals.plus(rows_in, rows_out, dead, elements)
             rows = {"rows_in": rows_in, "rows_out": rows_out, "dead_letters": dead}
             written = decode(encode(commit(seq, epoch, **rows, totals=totals)))
-            owner.committed(1, totals)
+            assert isinstance(written, Commit)
+            owner.committed(1, written)
             records.append(written)
     begins = data.draw(st.integers(0, len(records) - 1))
     whole, late = folded(records[:begins]), JournalView()

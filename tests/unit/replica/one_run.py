@@ -25,6 +25,7 @@ from pipeline_runtime.replica.batches import Batches
 from pipeline_runtime.replica.keeper import ReplicaKeeper
 from pipeline_runtime.replica.local_state import KeptByReplica, KeptBySpark
 from pipeline_runtime.replica.release import OwnerRelease
+from pipeline_runtime.replica.run_registries import RunRegistries
 from pipeline_runtime.replica.sink_files import SinkFiles
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.replica.timing import BatchTiming
@@ -106,12 +107,13 @@ def one_run(
     timing = BatchTiming(spec, state, offsets, cpu, planned=tasks.planned_each)  # type: ignore[arg-type]
     planner = BatchPlanner(spec, state, batch_inputs, timing, release, over, local, _forget)
     growing = GrowingFiles()
+    registries = RunRegistries(spec, no_registry, over)
     sinks = SinkFiles(group, growing)
-    commit = BatchCommit(spec, state, timing, release, over, "a", lambda _: TopicLimits())
+    commit = BatchCommit(spec, state, timing, release, over, "a", lambda _: TopicLimits(), registries)
     kept = KeptBySpark(directory) if keyed is None else KeptByReplica(keyed)
-    end = end or BatchEnd(spec, state, batch_inputs, timing, sinks, commit, kept, _forget)
+    end = end or BatchEnd(spec, state, batch_inputs, timing, sinks, commit, kept, _forget, registries)
     batches = Batches(state, planner, end, timing, tasks, over)
-    keeper = ReplicaKeeper(GROUP, state, batches, batch_inputs, tasks, keyed, no_registry)
+    keeper = ReplicaKeeper(GROUP, state, batches, batch_inputs, tasks, keyed, registries)
     return OneRun(state, batch_inputs, timing, release, planner, sinks, growing, batches, keeper)
 
 

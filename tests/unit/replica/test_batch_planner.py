@@ -105,6 +105,27 @@ def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(i
     assert made.ahead is not is_void
 
 
+def test_an_owner_that_waits_for_a_schema_registry_processes_what_lies_before_that() -> None:
+    made = state([1, 1, 1])
+    made.local = Seq(3)
+    permit: Any = SimpleNamespace(epoch=made.view.granted, expect_commit=lambda: None)
+    made.permit = permit
+
+    class Four(Arrived):
+        def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float, as_one: int) -> dict[str, int]:
+            return {"in-0": ends["in-0"] + 4, "in-1": ends["in-1"]}
+
+    run = run_of(made, offsets=Four())
+    made.wait_for_registry({"in-0": 5})
+    granted = run.planner._next()
+    assert granted is not None
+    assert (granted.start.ends["in-0"], granted.end.ends["in-0"]) == (3, 5)
+    made.no_batch_runs()
+    made.wait_for_registry({"in-0": 3})
+    let_go_when_it_waits(run, made)
+    assert run.planner._next() is None
+
+
 def let_go_when_it_waits(run: OneRun, made: ReplicaState) -> None:
     def let_go(seen: int, timeout_s: float) -> int:
         run.batches.let_go()

@@ -217,6 +217,26 @@ def test_what_the_journal_has_is_not_committed_again_by_who_has_claimed_meanwhil
     run.batches.close()
 
 
+def test_what_spark_has_planned_is_written_for_topics_only_by_an_owner(tmp_path: Path) -> None:
+    """A registry would be told the schema of rows that nobody writes."""
+    run, frame = follower(tmp_path, [6])
+    run.sinks.restore(Seq(0), {})
+    permit: Any = NotedPermit()
+    run.state.permit = permit
+    written: list[BatchOutput] = []
+
+    def noted(output: BatchOutput) -> BatchOutput:
+        written.append(output)
+        return output
+
+    run.batches._end.written = noted  # type: ignore[method-assign]
+    process(run, frame, 1, 2)
+    assert (run.state.local, written) == (1, [])
+    process(run, frame, 2, 1)
+    assert (run.state.local, len(written)) == (2, 1)
+    run.batches.close()
+
+
 def test_an_owner_that_finds_its_batch_committed_by_another_is_fenced(tmp_path: Path) -> None:
     """Frozen after its batch was granted, it wakes when its successor has committed another one there."""
     run, frame = follower(tmp_path, [])

@@ -73,6 +73,12 @@ def test_where_nothing_comes_there_is_no_last_batch(round_trip_ms: float) -> Non
     assert next_batch(facts(round_trip_ms, 10.0, quiet=True), HERE) == ReleaseAlone()
 
 
+def test_who_waits_for_a_schema_registry_releases_and_otherwise_begins_no_batch() -> None:
+    waiting = replace(facts(1.0, 10.0), waits=True)
+    assert next_batch(waiting, HERE) == ReleaseAlone()
+    assert next_batch(replace(waiting, directive=Directive()), HERE) == Wait()
+
+
 def test_without_an_order_to_release_it_goes_on_owning() -> None:
     assert next_batch(facts(1000.0, 10.0, release=None), HERE) == Own(Seq(4))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline_runtime.journal.records import Boundary, Commit, Totals
+from pipeline_runtime.journal.records import Boundary, Commit
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.replica import state as state_module
 from pipeline_runtime.replica.state import ReplicaState
@@ -147,9 +147,10 @@ def test_a_batch_is_ahead_where_the_journal_did_not_have_it_when_it_was_granted(
 def test_only_the_first_commit_by_a_permit_is_the_first() -> None:
     state = ReplicaState()
     permit: Any = object()
+    commit = Commit(Epoch(1), at(1))
     for _ in range(2):
         state.own(permit)
-        assert [state.committed(3, Totals()), state.committed(9, Totals())] == [True, False]
+        assert [state.committed(3, commit), state.committed(9, commit)] == [True, False]
         assert state.first_commit_requests == 3
 
 

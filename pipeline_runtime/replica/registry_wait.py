@@ -1,0 +1,164 @@
+"""How an owner waits for a schema registry.
+
+A batch of the owner comes to nothing if the registry does not answer, lacks a schema, or does not take one.
+The owner keeps the group. It processes what lies before the first record that waits, and begins no batch
+behind that. It asks the registry again and again, and goes on when the registry has answered. Meanwhile it
+may release the group to another node, which may reach the registry. If the registry answers that it has no
+such schema, a person may choose to leave records out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from time import monotonic
+
+from pipeline_runtime.formats.schema_registry import NoSuchSchema, SchemaRegistryError
+from pipeline_runtime.journal.records import Ends
+from pipeline_runtime.model.desired import ReplicaError, WayOn
+from pipeline_runtime.model.ids import position_key
+from pipeline_runtime.replica.roles import now_ms
+from pipeline_runtime.replica.run_registries import Needed
+from pipeline_runtime.replica.stalls import way_behind
+from pipeline_runtime.replica.state import ReplicaState
+
+ASK_S_MAX = 60.0
+"""The longest pause before the registry is asked again. The pauses are 1, 2, 4 .. s."""
+CALM_S = 120.0
+"""If it has waited for nothing for so long, the pauses begin with 1 s again."""
+
+EndOf = Callable[[str, int], int | None]
+"""Returns the offset at which a partition of a topic ends, if that is known."""
+
+
+class RegistryWait:
+    """All but `error` is for the replica's thread. `error` says for what the owner waits."""
+
+    def __init__(self, state: ReplicaState, end_of: EndOf, changed: Callable[[], None]) -> None:
+        """`changed` is called when `error` has changed."""
+        self._state = state
+        self._end_of = end_of
+        self._changed = changed
+        self._needed: tuple[Needed, ...] = ()
+        self._thread: threading.Thread | None = None
+        self._tries = 0
+        self._due_s = self._ended_s = 0.0
+        self._message = ""  # of a batch that cannot be processed at all
+        self.error: ReplicaError | None = None
+
+    def begin(self, error: ReplicaError, needed: Sequence[Needed]) -> None:
+        """A batch has come to nothing, as `error` says, because it needs this. What it needed before counts
+        as well, if that has not come."""
+        if monotonic() - self._ended_s > CALM_S and not self._needed:
+            self._tries = 0
+        self._needed = _each_once((*needed, *self._needed))
+        self._due_s = monotonic() + _pause_s(self._tries)
+        self._message = error.message
+        self._say(error.at_ms)
+        self._state.wait_for_registry(places_of(self._needed))
+
+    def look(self, ends: Ends) -> bool:
+        """Asks again when it is time. Returns whether a person has chosen how the group goes on, and it has
+        come to what waits. `ends`: where its next batch begins, or where the running one ends."""
+        if not self._needed:
+            return False
+        with self._state.changed:
+            waits, accepted = self._state.waits, self._state.directive.accepts
+            owns, runs = self._state.permit is not None, self._state.granted is not None
+        if waits is None:  # the group was released, or the registry has answered
+            self._end()
+            return False
+        if not owns:  # it claims again
+            return False
+        error = self.error
+        chosen = error is not None and any(way.id in accepted for way in error.ways)
+        if chosen and not runs and is_reached(waits, ends):
+            self._end()
+            self._state.wait_for_registry(None)
+            return True
+        if monotonic() >= self._due_s and (self._thread is None or not self._thread.is_alive()):
+            self._thread = threading.Thread(
+                target=self._ask, args=(self._needed,), name="schema registry", daemon=True
+            )
+            self._thread.start()
+        return False
+
+    def _ask(self, needed: tuple[Needed, ...]) -> None:
+        """In a thread of its own, since an answer may take some seconds."""
+        for each in needed:
+            try:
+                each.ask()
+            except SchemaRegistryError as error:
+                self._tries += 1
+                self._due_s = monotonic() + _pause_s(self._tries)
+                self._still(needed, each, error)
+                return
+        with self._state.changed:
+            if self._needed is needed:  # else another batch has failed meanwhile
+                self._state.wait_for_registry(None)
+
+    def _still(self, needed: tuple[Needed, ...], one: Needed, error: SchemaRegistryError) -> None:
+        """The registry does not give this one yet. It may say something else now than before."""
+        now = replace(one, why=str(error), unknown=isinstance(error, NoSuchSchema))
+        with self._state.changed:
+            if self._needed is needed and now != one:
+                self._needed = (now, *(each for each in needed if each is not one))
+                self._message = self._message.replace(one.why, now.why)
+                self._say(now_ms())
+
+    def _end(self) -> None:
+        self._needed, self.error, self._ended_s = (), None, monotonic()
+        self._changed()
+
+    def _say(self, at_ms: int) -> None:
+        first = self.error.at_ms if self.error is not None else at_ms
+        message, place = self._message, self._needed[0].place
+        if place is not None:
+            where = f"{place.topic}, partition {place.partition}, from offset {place.offset} on"
+            message = f"The records of the topic {where} wait: {self._needed[0].why}"
+        ways = ways_on(self._needed, self._end_of)
+        self.error = ReplicaError.of("schema-registry", message, first, ways=ways)
+        self._changed()
+
+
+def is_reached(waits: Mapping[str, int], ends: Ends) -> bool:
+    """Returns whether nothing more can be processed before what waits (`places_of`)."""
+    return not waits or any(ends.get(key, 0) >= at for key, at in waits.items())
+
+
+def places_of(needed: Sequence[Needed]) -> dict[str, int]:
+    """Returns up to where each partition can be processed, by its key in a position. Pure. It is empty if
+    nothing can be."""
+    places = [each.place for each in needed]
+    if None in places:
+        return {}
+    return {position_key(at.topic, at.partition): at.offset for at in places if at is not None}
+
+
+def ways_on(needed: Sequence[Needed], end_of: EndOf) -> tuple[WayOn, ...]:
+    """Returns what a person may choose: to leave out the first records that wait, or all up to the end that
+    their partitions have now. It is empty if the registry may answer yet."""
+    found = [each.way for each in needed if each.way is not None]
+    unknown = [each.place for each in needed if each.unknown and each.place is not None]
+    start = {position_key(at.topic, at.partition): at.offset for at in unknown}
+    ends = {position_key(at.topic, at.partition): end_of(at.topic, at.partition) for at in unknown}
+    one = {key: at + 1 for key, at in start.items()}
+    for end in (one, {key: max(at, ends[key] or 0) for key, at in one.items()}):
+        way = way_behind(start, end)
+        if way is not None and way.id not in [each.id for each in found]:
+            found.append(way)
+    return tuple(found)
+
+
+def _each_once(needed: Sequence[Needed]) -> tuple[Needed, ...]:
+    """Returns one of each partition, and one of each reason without a place: the first ones."""
+    found: dict[object, Needed] = {}
+    for each in needed:
+        key: object = each.why if each.place is None else (each.place.topic, each.place.partition)
+        found.setdefault(key, each)
+    return tuple(found.values())
+
+
+def _pause_s(tries: int) -> float:
+    return float(min(2 ** min(tries, 10), ASK_S_MAX))

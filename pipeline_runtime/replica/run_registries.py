@@ -1,0 +1,226 @@
+"""The schema registries that one run of a group may ask, and what they have told it.
+
+A task may run anybody's code. So it is told only what its group's definition needs: schemas of the registries
+that the group's topics name, and numbers of the schemas that its outputs are written with.
+
+A number stands for one schema, in all batches of the group: each COMMIT says for which one
+(`Commit.schemas`). If a registry says another one, because it was set up again or because its connection
+leads elsewhere, the batch comes to nothing. So no two replicas read one record by two schemas.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pipeline_runtime.formats.schema_registry import (
+    NoSuchSchema,
+    RegisteredSchema,
+    Registries,
+    SchemaRegistryError,
+)
+from pipeline_runtime.formats.writing import avro_text
+from pipeline_runtime.journal.records import Digests
+from pipeline_runtime.model.desired import WayOn
+from pipeline_runtime.model.spec import GroupSpec
+
+DIGESTS_MAX = 256
+"""A COMMIT says of so many schemas of one registry which ones they are. It leaves out those that were
+needed the longest ago."""
+_NAME_CHARACTERS_MAX = 100
+
+
+@dataclass(frozen=True)
+class Place:
+    """The first record of a partition that waits."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Something that a batch needs of a registry, and has not got."""
+
+    why: str  # one line of sentences
+    ask: Callable[[], object]  # raises SchemaRegistryError as long as it is so
+    place: Place | None = None
+    unknown: bool = False  # the registry answers, and has no such schema
+    way: WayOn | None = None  # what a person may choose
+
+
+class RunRegistries:
+    """Implements formats.schema_registry.Registries. Safe for threads."""
+
+    def __init__(self, spec: GroupSpec, registries: Registries, over: threading.Event) -> None:
+        """`over` is set when the run is to end: then nothing is asked any more."""
+        self._by_topic = {
+            item.topic: item.reading.format.registry
+            for item in spec.inputs
+            if item.reading is not None
+            and item.reading.format is not None
+            and item.reading.format.registry is not None
+        }
+        self._written = tuple(
+            (writing.format.registry, writing.subject, avro_text(writing.format, output.data_schema))
+            for output in spec.outputs
+            if (writing := output.writing) is not None
+            and writing.format is not None
+            and writing.format.registry is not None
+        )
+        self._registries = registries
+        self._over = over
+        self._lock = threading.Lock()  # guards what follows
+        self._told: Digests = {}
+        self._asking = 0
+        self._refused: dict[tuple[str, int], SchemaRegistryError] = {}
+        self._needed: list[Needed] = []
+
+    def __call__(self, name: str) -> _RunRegistry:
+        return _RunRegistry(self, name)
+
+    @property
+    def is_asking(self) -> bool:
+        """Returns whether a registry is being asked now."""
+        return self._asking > 0
+
+    @property
+    def needed(self) -> tuple[Needed, ...]:
+        """Returns what batches of this run need and have not got. It is empty if none has failed for that."""
+        with self._lock:
+            return tuple(self._needed)
+
+    # -- what is asked
+
+    def schema(self, name: str, number: int) -> RegisteredSchema:
+        """Raises SchemaRegistryError."""
+        if name not in tuple(self._by_topic.values()):
+            raise SchemaRegistryError(f"this element reads no topic with the registry {_short(name)}.")
+        try:
+            with self._question():
+                found = self._registries(name).schema(number)
+        except SchemaRegistryError as error:
+            with self._lock:
+                self._refused[name, number] = error
+            raise
+        with self._lock:
+            known = self._told.setdefault(name, {}).setdefault(str(number), found.digest)
+        if known != found.digest:
+            raise SchemaRegistryError(f"{_short(name)} says another schema {number} than a while ago.")
+        return found
+
+    def number(self, name: str, subject: str, schema: str) -> int:
+        """Raises SchemaRegistryError."""
+        if (name, subject, schema) not in self._written:
+            raise SchemaRegistryError(f"this element has no such schema for the subject {_short(subject)}.")
+        try:
+            with self._question():
+                return self._registries(name).number(subject, schema)
+        except SchemaRegistryError as error:
+            needed = Needed(str(error), lambda: self._registries(name).number(subject, schema))
+            with self._lock:
+                self._needed.append(needed)
+            raise
+
+    @contextmanager
+    def _question(self) -> Iterator[None]:
+        """Counts the questions that are under way."""
+        if self._over.is_set():
+            raise SchemaRegistryError("the element is being stopped, so no schema registry is asked.")
+        with self._lock:
+            self._asking += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asking -= 1
+
+    # -- what records wait for
+
+    def record_waits(self, place: Place, number: int) -> None:
+        """Says that a record of a batch waits for the schema of that number."""
+        name = self._by_topic.get(place.topic)
+        with self._lock:
+            error = self._refused.get((name or "", number))
+            if name is None or error is None:
+                return
+            unknown = isinstance(error, NoSuchSchema)
+            needed = Needed(str(error), lambda: self._registries(name).schema(number), place, unknown)
+            self._needed.append(needed)
+
+    def confirm(self, journal: Digests, accepted: Collection[str] = ()) -> Digests:
+        """Returns the digests for the next COMMIT, if the journal says the same of all numbers that were told
+        to this run. `accepted`: WayOn.id of what a person has chosen. Raises SchemaRegistryError."""
+        with self._lock:
+            told = {name: dict(found) for name, found in self._told.items()}
+        for name, number, digest in _others(told, journal):
+            way = _way(name, number, digest)
+            if way.id not in accepted:
+                raise self._differs(name, number, journal[name][number], way)
+        return joined(journal, told)
+
+    def _differs(self, name: str, number: str, known: str, way: WayOn) -> SchemaRegistryError:
+        """Returns why a batch comes to nothing for which the number stands for another schema."""
+        why = (
+            f"The schema registry {_short(name)} says another schema {number} than when earlier records were"
+            " read. It was set up again, or its connection leads to another one."
+        )
+
+        def ask() -> None:
+            if self._registries(name).schema(int(number)).digest != known:
+                raise SchemaRegistryError(why)
+
+        with self._lock:
+            self._needed.append(Needed(why, ask, way=way))
+        return SchemaRegistryError(why)
+
+
+class _RunRegistry:
+    """Implements formats.schema_registry.Registry."""
+
+    def __init__(self, run: RunRegistries, name: str) -> None:
+        self._run = run
+        self._name = name
+
+    def schema(self, number: int) -> RegisteredSchema:
+        return self._run.schema(self._name, number)
+
+    def number(self, subject: str, schema: str) -> int:
+        return self._run.number(self._name, subject, schema)
+
+
+def joined(before: Digests, told: Digests) -> Digests:
+    """Returns what is known with `told`, the newest last, at most DIGESTS_MAX of each registry."""
+    found = {}
+    for name in before | told:
+        new = told.get(name, {})
+        known = {number: digest for number, digest in before.get(name, {}).items() if number not in new}
+        found[name] = dict([*known.items(), *new.items()][-DIGESTS_MAX:])
+    return found
+
+
+def _others(told: Mapping[str, Mapping[str, str]], journal: Digests) -> list[tuple[str, str, str]]:
+    """Returns the registry, the number and the new digest of each number of which the journal says another
+    one."""
+    return [
+        (name, number, digest)
+        for name, found in told.items()
+        for number, digest in found.items()
+        if journal.get(name, {}).get(number, digest) != digest
+    ]
+
+
+def _way(name: str, number: str, digest: str) -> WayOn:
+    return WayOn(
+        id=f"schema {number} {digest} {name}",
+        title="Read by the new schema",
+        cost=f"From here on, records with the number {number} are read by the schema that the registry has"
+        " now. If they were written with the earlier one, their values are wrong.",
+    )
+
+
+def _short(name: object) -> str:
+    return f'"{str(name)[:_NAME_CHARACTERS_MAX]}"'

@@ -1,0 +1,155 @@
+"""What a group may ask of schema registries, and that a number stands for one schema in all its batches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.formats.schema_registry import SchemaRegistryError
+from pipeline_runtime.formats.writing import avro_text
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
+from pipeline_runtime.model.spec import (
+    GroupSpec,
+    InputStream,
+    OutputStream,
+    RecordFormat,
+    RecordReading,
+    RecordWriting,
+)
+from pipeline_runtime.replica.run_registries import DIGESTS_MAX, Place, RunRegistries, joined
+from tests.schema_registry import RegistryServer
+
+ROWS = StreamSchema(fields=(Field(name="n", type=FieldType.INTEGER),))
+READS = RecordFormat(kind="avro", registry="reads")
+WRITES = RecordFormat(kind="avro", registry="writes")
+SPEC = GroupSpec(
+    deployment="d",
+    pipeline="p",
+    group="g",
+    elements=(),
+    inputs=(
+        InputStream(
+            source="in.out",
+            topic="t",
+            data_schema=ROWS,
+            consumer="in",
+            external=True,
+            reading=RecordReading(columns=(), format=READS),
+        ),
+    ),
+    outputs=(
+        OutputStream(
+            source="in.out",
+            topic="u",
+            data_schema=ROWS,
+            external=True,
+            writing=RecordWriting(format=WRITES, subject="u-value"),
+        ),
+    ),
+)
+TEXT = avro_text(WRITES, ROWS)
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    with RegistryServer() as server:
+        yield server
+
+
+def run_of(registry: RegistryServer, over: threading.Event | None = None) -> RunRegistries:
+    asker = registry.asker()
+    return RunRegistries(SPEC, lambda _: asker, over or threading.Event())
+
+
+def test_a_group_gets_what_its_definition_needs_and_nothing_else(registry: RegistryServer) -> None:
+    number = registry.register("t-value", '"long"')
+    run = run_of(registry)
+    assert run("reads").schema(number).text == '"long"'
+    assert run("writes").number("u-value", TEXT) == registry.subjects["u-value"]
+    asked = registry.asked
+    foreign: list[Any] = [
+        lambda: run("writes").schema(number),
+        lambda: run("another").schema(number),
+        lambda: run("reads").number("u-value", TEXT),
+        lambda: run("writes").number("t-value", TEXT),
+        lambda: run("writes").number("u-value", '"string"'),
+        lambda: run(["reads"]).schema(number),  # type: ignore[arg-type]
+        lambda: run("writes").number(["u-value"], TEXT),  # type: ignore[arg-type]
+    ]
+    for ask in foreign:
+        with pytest.raises(SchemaRegistryError, match="this element"):
+            ask()
+    assert registry.asked == asked
+    assert run.needed == (), "there is nothing to wait for"
+
+
+def test_a_run_that_is_over_asks_nothing(registry: RegistryServer) -> None:
+    over = threading.Event()
+    run = run_of(registry, over)
+    over.set()
+    with pytest.raises(SchemaRegistryError, match="is being stopped"):
+        run("reads").schema(registry.register("t-value", '"long"'))
+    assert registry.asked == 0
+
+
+def test_what_a_registry_says_of_a_number_is_what_the_journal_says(registry: RegistryServer) -> None:
+    number = registry.register("t-value", '"long"')
+    first = run_of(registry)
+    first("reads").schema(number)
+    journal = first.confirm({})
+    assert list(journal["reads"]) == [str(number)]
+
+    same = run_of(registry)
+    same("reads").schema(number)
+    assert same.confirm(journal) == journal
+
+    registry.schemas[number] = {"schema": '"string"'}  # it was set up again
+    other = run_of(registry)
+    other("reads").schema(number)
+    with pytest.raises(SchemaRegistryError, match=f'"reads" says another schema {number} than when earlier'):
+        other.confirm(journal)
+    [needed] = other.needed
+    with pytest.raises(SchemaRegistryError):
+        needed.ask()
+    assert needed.way is not None
+    assert other.confirm(journal, [needed.way.id])["reads"] != journal["reads"]
+
+
+def test_a_number_stands_for_one_schema_in_one_run(registry: RegistryServer) -> None:
+    number = registry.register("t-value", '"long"')
+    askers = [registry.asker(), registry.asker()]
+    run = RunRegistries(SPEC, lambda _: askers.pop(), threading.Event())
+    run("reads").schema(number)
+    registry.schemas[number] = {"schema": '"string"'}
+    with pytest.raises(SchemaRegistryError, match=f"says another schema {number} than a while ago"):
+        run("reads").schema(number)
+
+
+def test_what_a_record_waits_for_is_asked_again(registry: RegistryServer) -> None:
+    run = run_of(registry)
+    with pytest.raises(SchemaRegistryError):
+        run("reads").schema(100)
+    run.record_waits(Place("t", 0, 57), 101)
+    run.record_waits(Place("another", 0, 57), 100)
+    assert run.needed == (), "nobody has asked for that"
+    run.record_waits(Place("t", 0, 57), 100)
+    [needed] = run.needed
+    assert needed.unknown
+    assert needed.place == Place("t", 0, 57)
+    with pytest.raises(SchemaRegistryError):
+        needed.ask()
+    assert registry.register("t-value", '"long"') == 100
+    needed.ask()
+
+
+def test_a_commit_says_of_the_newest_schemas_which_ones_they_are() -> None:
+    before = {"reads": {str(number): "a" for number in range(DIGESTS_MAX)}, "gone": {"1": "b"}}
+    found = joined(before, {"reads": {"0": "new", "1000": "c"}})
+    assert found["gone"] == {"1": "b"}
+    assert len(found["reads"]) == DIGESTS_MAX
+    assert list(found["reads"])[-2:] == ["0", "1000"]
+    assert found["reads"]["0"] == "new"
+    assert "1" not in found["reads"]

@@ -15,6 +15,7 @@ from pipeline_runtime.formats.schema_registry import Registries
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
 from pipeline_runtime.model.connectors import PURPOSE_SENT, SealedConnection
 from pipeline_runtime.model.desired import ReplicaError, Role
+from pipeline_runtime.replica import registry_wait
 from pipeline_runtime.replica.replica import Replica
 from pipeline_runtime.sealing import seal
 from tests.directing import tell
@@ -91,6 +92,7 @@ def registry(node: Node, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Regist
     """Returns the registry that the node's connection leads to. It does not run yet."""
     [port] = free_ports(1)
     monkeypatch.setattr(node.host, "registries", registries(f"http://127.0.0.1:{port}"))
+    monkeypatch.setattr(registry_wait, "ASK_S_MAX", 0.5)
     return lambda: RegistryServer(port, login=("ann", SECRET))
 
 

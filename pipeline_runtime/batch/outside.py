@@ -265,7 +265,7 @@ class _Refused:
     def told(self) -> list[Reject]:
         if self._untold:
             reason = (
-                f"{self._untold:,} more rows of the record are refused. Only the first are told one by one"
+                f"{self._untold:,} more rows of the record are refused. Only the first ones are dead letters"
             )
             return [*self._rejects, Reject(self._place, reason)]
         return self._rejects

@@ -113,8 +113,8 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
         if missed:
             where = self.place.connection.where
             intake.gap(
-                f"{missed} polls of {where} gave no answer that could be taken, or Fogline could not take its"
-                " rows in time. Rows that it had only meanwhile are lost"
+                f"{missed} polls of {where} gave no usable answer, or Fogline could not take the"
+                " rows in time. Rows that it had only in that time are lost"
             )
 
 

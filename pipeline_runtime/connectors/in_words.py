@@ -63,7 +63,7 @@ def _of_certificate(error: ssl.SSLCertVerificationError, where: str) -> str:
         return f"The certificate of {where} is for another host ({said})."
     if code in (7, 18, 19, 20, 21):
         return (
-            f"The certificate of {where} is signed by nobody who is known here ({said}). Give the "
+            f"The certificate of {where} is signed by an unknown authority ({said}). Give the "
             "certificate of its authority in the connection."
         )
     return f"The certificate of {where} is not accepted: {said}."

@@ -233,7 +233,7 @@ class SpooledIntake:
                 try:
                     item.done()
                 except Exception:  # the system then has its rows sent again
-                    log.exception("the system cannot be told that its rows are kept")
+                    log.exception("the rows could not be acknowledged to the system")
 
     def _set_full(self, full: bool) -> None:
         if full == self._full:

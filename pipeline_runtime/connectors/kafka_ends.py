@@ -103,7 +103,7 @@ def beginning(stored: int | None, first: int, end: int, *, kept_outside: bool, t
     if stored is not None and stored > end:
         if kept_outside:
             raise MadeAgain
-        return Beginning(first, (("The stream was made again, so what it had before is gone", None),))
+        return Beginning(first, (("The stream was created again, so its earlier rows are lost", None),))
     deleted = first - max(stored or 0, told_to)
     gaps: tuple[Gap, ...] = ()
     if deleted > 0:

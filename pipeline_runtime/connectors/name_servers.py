@@ -43,7 +43,7 @@ def look_up(connection: ConnectionFields | None, stop: threading.Event) -> None:
         is_late = monotonic() >= until_s
         if left and (is_late or stop.is_set()):
             raise ConnectorError(
-                f"No name server has told the address of {connection.where} "
+                f"No name server has given the address of {connection.where} "
                 f"{f'within {LOOK_UP_S:.0f} s' if is_late else 'so far'}. Check this node's DNS and its "
                 "network, or write an address in place of the name."
             )

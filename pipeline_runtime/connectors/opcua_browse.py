@@ -58,7 +58,7 @@ async def _asked(connection: OpcUaConnection, ask: Callable[[Session], Awaitable
                 f"{connection.where} lets us in, and takes more than {LOOK_S:.0f} s to tell what it has."
             ) from error
         except (ua.UaError, ConnectionError) as error:
-            raise ConnectorError(f"{connection.where} does not tell what it has: {error}.") from error
+            raise ConnectorError(f"{connection.where} does not list its nodes: {error}.") from error
 
 
 Placed = tuple[ua.ReferenceDescription, tuple[str, ...]]
@@ -72,7 +72,7 @@ async def _looked(session: Session, start: ua.NodeId) -> Probed:
     more = f" The first {FOUND_MAX} are shown: search for the others." if len(below) > FOUND_MAX else ""
     usable = sum(each.usable for each in found)
     words = f"Connected. {len(found)} nodes lie there, {usable} of them with a value.{more}"
-    return Probed(words if found else "Connected. Nothing lies below this node.", rows, found)
+    return Probed(words if found else "Connected. There is nothing below this node.", rows, found)
 
 
 async def _searched(session: Session, find: str) -> Probed:

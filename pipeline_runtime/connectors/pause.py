@@ -19,7 +19,7 @@ AGAIN_S = 1.0
 """How often Kafka is asked while it does not answer."""
 AHEAD_MS = 1_000
 """A row whose time is further ahead of this node's clock comes from another clock."""
-_KEEPS_NOTHING = "and the system keeps nothing meanwhile"
+_KEEPS_NOTHING = "and the system keeps no rows in that time"
 
 
 @dataclass(frozen=True)

@@ -328,10 +328,10 @@ def faults(params: PostgresqlInParams, table: Table) -> list[str]:
     named = f'"{params.namespace}"."{params.table}"'
     if table.kind not in ("r", "p"):
         kind = _KINDS.get(table.kind, "no table")
-        return [f"{named} is {kind}, and nobody can see who writes to it. Name the table itself"]
+        return [f"{named} is {kind}, and Fogline cannot see who writes to it. Name the table itself"]
     found = []
     if table.foreign:
-        found.append(f"{named} has a partition in another database, and nobody can see who writes to it")
+        found.append(f"{named} has a partition in another database, and Fogline cannot see who writes to it")
     if table.inherited:
         found.append(
             f"other tables inherit from {named}, and no unique index holds for all of them. Read each of "

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 LOOK_S = 0.5
 STEP_S_MAX = 2 * LOOK_S
 """A process that stood still as a whole has not waited for its system meanwhile."""
-HANGS = "Its connector hangs: the library for its system does not go on"
+HANGS = "Its connector hangs: the library for its system does not return"
 END_AFTER_S = 4.0
 """So long after its patience the process ends."""
 
@@ -109,7 +109,7 @@ class Pulse:
                 waited_s = max(call.s, library.s)
                 self._log_stack(waited_s)
                 self._report.hanging(
-                    f"Its connector has waited for its system for {waited_s:.0f} s. If it goes on to wait, "
+                    f"Its connector has waited for its system for {waited_s:.0f} s. If it keeps waiting, "
                     "its process is ended and started again"
                 )
             told = over_s >= 0

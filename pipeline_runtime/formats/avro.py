@@ -46,7 +46,7 @@ def decoded(body: bytes, writer: AvroSchema, reader: AvroSchema | None = None) -
     left = len(body) - source.tell()
     if left:
         raise Malformed(
-            f"the record does not fit its Avro schema: {left} bytes are left behind the row. It may have been"
+            f"the record does not fit its Avro schema: {left} bytes are left after the row. It may have been"
             " written by another schema"
         )
     return found

@@ -255,7 +255,7 @@ class HttpIn(ConnectorSource):
     Params = HttpInParams
     connector = "pipeline_runtime.connectors.http_in:HttpIngester"
     connection = WebhookConnection
-    no_preview = "a sender would be told that its rows are safe, and the preview would throw them away."
+    no_preview = "a sender would learn that its rows are safe, and the preview would throw them away."
     example = {
         "connection": "plant-webhook",
         "port": 8800,

@@ -63,7 +63,7 @@ def way_behind(start: Mapping[str, Any], end: Mapping[str, Any]) -> WayOn | None
     return WayOn(
         id="skip " + " ".join(f"{name} {first} {behind}" for name, first, behind in moved),
         title=f"Skip {records}",
-        cost=f"{records} ({read_between(start, end)}) are left out for good. It goes on behind them.",
+        cost=f"{records} ({read_between(start, end)}) are left out for good. It continues after them.",
     )
 
 

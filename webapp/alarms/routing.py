@@ -166,7 +166,7 @@ def subject_of(reason: Reason, lines: list[Line]) -> str:
     if not lines:
         return "[Fogline] Test message"
     worst = worst_first(lines)[0]
-    what = {"repeat": "still ", "escalation": "nobody knows of it: "}.get(reason, "")
+    what = {"repeat": "still ", "escalation": "not acknowledged yet: "}.get(reason, "")
     word = "cleared" if worst.is_cleared else worst.severity
     more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
     # A mail's subject is one line, whatever a row's text has.

@@ -73,7 +73,7 @@ class ProblemMiddleware:
             return problem_response(
                 request,
                 Unreadable(
-                    "The request's body cannot be read as the form that it says it is.",
+                    "The request's body does not have the form that its content type names.",
                     safe="Nothing was changed.",
                     next=f"Check its boundary and its number of fields and files: {exception}",
                 ),

@@ -31,7 +31,7 @@ def connection_named(name: str) -> Connection:
     machine."""
     if name in SIMULATED:
         raise Conflict(
-            f'"{name}" belongs to a simulated machine, which nobody changes.',
+            f'"{name}" belongs to a simulated machine, and nobody can change it.',
             safe="Nothing was changed.",
             next="Use it as it is, or make a connection of your own.",
         )

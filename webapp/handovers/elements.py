@@ -56,9 +56,9 @@ def go_on(actor: User, name: str, element: str, way: str) -> None:
     error = group.held or (group.owner.status.get("error") if group.owner is not None else None) or {}
     if way not in [each["id"] for each in error.get("ways") or ()]:
         raise Conflict(
-            f"{title} cannot go on in that way: it does not stand for that reason now.",
+            f"{title} cannot continue in that way: it no longer waits for that reason.",
             safe="Nothing was changed.",
-            next="Look at what its error says now.",
+            next="Look at its present error.",
         )
     placement.accepts = [*placement.accepts, way][-ACCEPTS_KEPT:]
     placement.vouch()

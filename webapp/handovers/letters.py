@@ -126,7 +126,7 @@ def _require_some(found: CountedLetters, chosen: Chosen) -> None:
         raise Invalid(
             f"One order looks through {SPAN_MAX:,} offsets at most, and these are more.",
             safe=KEPT,
-            next="Count the letters once more, and order with the span that the count says.",
+            next="Count the letters again, and send the order with the offsets that the count returns.",
         )
     if not found.letters:
         raise Conflict(

@@ -192,7 +192,7 @@ def _of_document(
         others = ", ".join(map(array_words, arrays[1:4]))
         notes.insert(1, f"It has {len(arrays)} arrays of records. This is the longest; others are {others}.")
     if not head.whole and not head.arrays:
-        notes.insert(1, "It is long. Arrays that begin behind the part that was looked at are not seen.")
+        notes.insert(1, "The document is long. Fogline has seen only the arrays at its beginning.")
     return found.model_copy(update={"notes": tuple(notes), "arrays": some if arrays[1:] else ()})
 
 
@@ -240,7 +240,7 @@ def _with_encoding_question(
             changes["time.columns"] = list(other.columns)
         words = list(dict.fromkeys(_FOREIGN_WORD.findall(texts[encoding])))[:4]
         choices.append(Choice(title=encoding_words(encoding), example=" ".join(words), changes=changes))
-    text = "In which encoding do the texts make sense? Nothing in the file says it."
+    text = "In which encoding do the texts make sense? The file does not say so."
     return found.asking("encoding", text, choices)
 
 

@@ -55,9 +55,9 @@ def is_json_lines(text: str) -> bool:
     some = some[:-1] or some  # the last line may be cut
     if sum(_is_object(line.removesuffix(",")) for line in some) * 2 > len(some):
         raise ImportFault(
-            "The lines are JSON objects with commas behind them. That is neither JSON lines nor JSON.",
+            "The lines are JSON objects, each followed by a comma. This is neither JSON lines nor JSON.",
             "line 1",
-            "Put [ before the first line and ] behind the last one, without the last comma.",
+            "Put [ before the first line and ] after the last line, and remove the last comma.",
         )
     if sum(map(_is_too_deep, some)) * 2 > len(some):
         raise ImportFault(

@@ -335,7 +335,7 @@ def _place_notes(table: Table) -> list[str]:
             "spaces nothing says which is missing, so the last ones are taken to be."
         )
     if len(table.columns) < place.width:
-        notes.append("Each line ends with a delimiter, and there is no column behind it.")
+        notes.append("Each line ends with a delimiter, and no column follows it.")
     return notes
 
 

@@ -42,7 +42,7 @@ _DIVIDERS = {
     "\t": "A tab divides the cells.",
     "|": "A vertical bar divides the cells.",
     "whitespace": "Any number of spaces divides the cells.",
-    "places": "The cells are told apart by their places in the line.",
+    "places": "The cells are divided by their places in the line.",
 }
 ROWS_MIN = 3
 COLUMNS_SHOWN = 8
@@ -206,7 +206,7 @@ def _notes(found: _Text, rows: Sequence[Line]) -> list[str]:
     if dialect.sep_line:
         notes.append("Line 1 names the delimiter, as Excel wants it.")
     if found.escape:
-        notes.append("A backslash stands before a quote or a delimiter that is a part of its cell.")
+        notes.append("A backslash comes before each quote and each delimiter that belongs to a cell.")
     if found.comment:
         notes.append(f"Lines that begin with {found.comment} are comments.")
     if lost_line := lost_quote(rows, *dialect.marks):

@@ -41,7 +41,7 @@ def refuse_lines(text: str) -> None:
     inner = [found[1] for line in some if (found := _ROW_IN_QUOTES.fullmatch(line))]
     if len(inner) == len(some) and any(_are_rows(inner, mark) for mark in ",;\t"):
         raise ImportFault(
-            "Each row stands in quotes as a whole, so it is one text.",
+            "Each whole row is in quotes, so it is one text.",
             "line 1",
             "Write the file without these quotes. In Excel, choose the column, then Data, Text to Columns, "
             "and save it as CSV.",

@@ -129,7 +129,7 @@ def _refuse_if_far(sheet: str, last: int, columns: set[bytes]) -> None:
             f"The sheet reaches to {column_letters(width)}{last}. Those are {last * width:,} cells; at most "
             f"{CELLS_MAX:,} are possible.",
             sheet,
-            "Delete the rows and columns behind the table, also empty ones, and save the workbook. "
+            "Delete the rows and columns after the table, also empty ones, and save the workbook. "
             "Or save the table as CSV.",
         )
 

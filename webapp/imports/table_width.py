@@ -26,7 +26,7 @@ def width_of(reading: Reading, header: Sequence[str], rows: Sequence[Sequence[st
         raise ImportFault(
             f"The table has {width:,} columns; at most {COLUMNS_MAX:,} are possible.",
             None,
-            "Choose another delimiter, or leave out what stands behind the table.",
+            "Choose another delimiter, or remove the text after the table.",
         )
     return width
 

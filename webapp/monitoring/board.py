@@ -330,12 +330,12 @@ def _lag(group: GroupFacts, now: Mapping[str, Any], heard: bool) -> tuple[int | 
     if status in ("draft", "stopped"):
         return None, None
     if status in ("deploying", "moving"):
-        return None, "They are counted as soon as it runs."
+        return None, "Fogline counts them as soon as the element runs."
     if works:
-        return None, "Kafka has not told it yet where its topics end."
+        return None, "It does not know yet where its topics in Kafka end."
     if status == "unheard":
-        return None, "Nobody hears its node."
-    return None, "It does not count them now, and Kafka has not told control where its topics end."
+        return None, "Its node sends no reports."
+    return None, "It does not count them now, and control could not ask Kafka where its topics end."
 
 
 def _cost(status: dict[str, Any]) -> ElementCost | None:
@@ -392,9 +392,9 @@ def _stalled(stalled: dict[str, Any] | None) -> dict[str, Any] | None:
     if not stalled:
         return None
     return {
-        "message": f"It does not go on: {stalled['why']}.",
+        "message": f"It makes no progress: {stalled['why']}.",
         "safe": "Everything up to the last committed batch is kept.",
-        "next": "It goes on by itself when that ends.",
+        "next": "It continues by itself when that ends.",
         "at_ms": stalled["since_ms"],
     }
 

@@ -38,7 +38,7 @@ class FoglineCollector(Collector):
         hears = control_state().hears
         up = GaugeMetricFamily(
             "fogline_control_up",
-            "1: the control process hears the nodes; else nobody does",
+            "1: control hears the nodes; 0: it does not",
             value=float(hears),
         )
         return [up, *_element_metrics(hears), *_node_metrics(hears), _pauses()]

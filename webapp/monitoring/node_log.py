@@ -50,7 +50,7 @@ def _allowed(actor: User) -> None:
 def _asked(node: Node, group: str, search: str, level: Level, limit: int) -> NodeLog:
     if not node.up:
         raise BackendAway(
-            f"The node {node.name} is not up, so it cannot tell what it has logged.",
+            f"The node {node.name} is not up, so it cannot show its log.",
             safe=SAFE,
             next=f"Look into FOGLINE_DATA/logs/{node.name}.log on its machine, or start the node again.",
         )

@@ -77,9 +77,9 @@ def moved_words(handover: Handover, by: str | None, decided: str = "") -> str:
     if by:
         return f"{first} by {by}."
     if reason == drain_reason(origin):
-        return f"{first} when that was drained."
+        return f"{first} when {origin} was drained."
     if reason == leave_reason(origin):
-        return f"{first} when that was told to stop."
+        return f"{first} when {origin} was stopped."
     if (policy := policy_of(reason)) is not None:
         return f"{first} by the policy {policy}{f': {decided}' if decided else '.'}"
     return f"{first} ({reason})." if reason else f"{first} by a user who was removed since."

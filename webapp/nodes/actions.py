@@ -85,7 +85,7 @@ def enrol(secret: str, machine: Machine) -> Node:
     if existing is not None and existing.up:
         raise Conflict(
             f'A node "{machine.name}" exists already and is running.',
-            safe="The node that runs goes on. The token can still be used.",
+            safe="The running node is not affected. The token can still be used.",
             next="Stop that node first, or ask an admin for a token with another name.",
         )
     token.used_at = timezone.now()

@@ -209,7 +209,7 @@ def _last_commit(deployment: Deployment, group: _Group) -> Commit | None:
                 raise Conflict(
                     f"{deployment.name_of(group.id)} has read an input to its end.",
                     safe="Nothing was exported.",
-                    next="Export it as YAML: there is nothing to go on with.",
+                    next="Export it as YAML: it has no state to continue with.",
                 )
     except Doubtful as error:
         raise _away(error) from error

@@ -133,7 +133,7 @@ def _check_groups(header: Mapping[str, Any], specs: tuple[GroupSpec, ...]) -> No
             same = was["elements"] == [[each.id, each.type] for each in spec.elements]
             files, commit = was["files"], commit_of(was)
         except (KeyError, TypeError, JournalDamaged) as error:
-            raise _invalid(f"groups.{spec.group}", "what it says of a group cannot be read", AGAIN) from error
+            raise _invalid(f"groups.{spec.group}", "its part about a group cannot be read", AGAIN) from error
         if not same:
             raise _invalid(f"groups.{spec.group}", "this Fogline runs other elements in a group", WITHOUT)
         if files != sorted(spec.files.values()):
@@ -182,7 +182,7 @@ def _check_topics(spec: GroupSpec, commit: Commit) -> None:
         here = seen.get(topic)
         if here is None or not here.id or known.get(topic) != here.id:
             raise Conflict(
-                f'The topic "{topic}" is not the one that the pipeline has read: it cannot go on there.',
+                f'The topic "{topic}" is not the one that the pipeline has read. It cannot continue there.',
                 safe=SAFE,
                 next="Import it without its state, or let this Fogline use the same Kafka.",
             )

@@ -113,7 +113,7 @@ FORMS: dict[str, Callable[[HttpRequest, User, QueryDict], Shown]] = {
 DONE = {
     "password": "Your password is changed. Your other sessions have ended and your API tokens are "
     "revoked: make new tokens for your scripts.",
-    "revoke": "The token is revoked: nobody can use it any more.",
+    "revoke": "The token is revoked. It gives no access any more.",
     "user": "The account was created.",
     "change": "The account was changed.",
 }

@@ -146,7 +146,7 @@ def _refuse_unless_it_waits(file: DataFile) -> None:
     if file.state in UNDER_WAY:
         raise Conflict(
             f"{file.name} is being {'looked at' if file.state == State.LOOKING else 'imported'} now.",
-            safe="The file stays, and this work goes on.",
+            safe="The file is kept, and the present work continues.",
             next="Wait, or cancel it first.",
         )
 

@@ -49,7 +49,7 @@ def save_template(
         raise Conflict(
             f"{SAVED_MAX} templates are saved already, which is the most.",
             safe="Nothing was saved.",
-            next="Delete one that nobody needs.",
+            next="Delete a template that is no longer needed.",
         )
     saved = SavedTemplate.objects.create(
         name=name_from(title, {*template_names(), *(each.name for each in there)}, "template"),

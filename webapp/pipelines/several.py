@@ -176,7 +176,7 @@ def _replace(actor: User, name: str, document: dict[str, Any], revision: int) ->
         raise Conflict(
             overtaken(pipeline, revision),
             safe="Nothing was imported.",
-            next="Read the file again to see what stands against it.",
+            next="Read the file again to see the present draft.",
         )
     version = snapshot(actor, pipeline, "before an import replaced it")
     set_draft(actor, pipeline, document)

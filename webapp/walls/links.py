@@ -27,7 +27,7 @@ def used_link(secret: str, wall: str) -> WallLink:
     link = WallLink.objects.filter(living(), hash=hash_secret(secret)).first()
     if link is None:
         raise Unauthenticated(
-            "This link was revoked, or it has ended because nobody used it for 30 days.",
+            "This link was revoked, or it ended because it was not used for 30 days.",
             next="Ask the person who gave it to you for a new one.",
         )
     if link.wall_id != wall:

@@ -203,7 +203,9 @@ class DesiredSender:
         self._empty_queues_of_absent(nodes)
         for node in nodes:
             # The node as a whole: a list without one of its replicas would order it to stop that one.
-            alert = f"What {node.name} is to run cannot be derived. It goes on with what it was told last."
+            alert = (
+                f"Control cannot compute what {node.name} has to run. The node keeps its last desired state."
+            )
             with self._bulkhead.only(f"deriving what {node.name} is to run", alert, node.name):
                 self._tend(node, backups, peers_of(node, nodes))
 

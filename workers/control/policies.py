@@ -72,10 +72,10 @@ class PolicyKeeper:
         self._looked_at_s = time.monotonic()
         rows, nodes = list(Policy.objects.filter(enabled=True)), list(Node.objects.all())
         with bulkhead.only(
-            "maintenance", "Control cannot see now which nodes are in maintenance. All else goes on.", ""
+            "maintenance", "Control cannot see now which nodes are in maintenance. Everything else works.", ""
         ):
             _close([pure(row) for row in rows], nodes)
-        alert = "Policies decide nothing now. All else goes on."
+        alert = "Policies decide nothing now. Everything else works."
         with bulkhead.only("looking at policies", alert, ""):
             self._evaluate(rows, nodes, bulkhead)
 
@@ -106,7 +106,7 @@ class PolicyKeeper:
         )
         for row in rows:
             own = [verdict for verdict in verdicts if verdict.policy == row.name]
-            alert = f"What the policy {row.name} decides cannot be done now. The other policies go on."
+            alert = f"Control cannot carry out the policy {row.name} now. The other policies work."
             with bulkhead.only(f"the policy {row.name}", alert, ""), transaction.atomic():
                 _take(row, own, groups, now)
 

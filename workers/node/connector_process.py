@@ -68,7 +68,7 @@ class ConnectorProcess:
                     said = json.loads(line)
                     self._said(ConnectorStatus.model_validate(said["status"]), said["note"])
                 except (ValueError, KeyError, ValidationError):
-                    log.warning("a connector says what cannot be read")
+                    log.warning("a connector's report cannot be read")
         self._process.wait()
         self._ended()
 

@@ -339,7 +339,7 @@ def silent(status: ConnectorStatus, silent_ms: int, now_ms: int) -> ConnectorSta
     second. Pure."""
     if status.state != "connected" or silent_ms < QUIET_MS:
         return status
-    why = f"its connector has said nothing for {QUIET_MS // 1000} s"
+    why = f"its connector has sent no report for {QUIET_MS // 1000} s"
     return status.model_copy(update={"state": "failing", "why": why, "since_ms": now_ms})
 
 

@@ -104,7 +104,7 @@ class SlotState:
         if status.retired or status.order_refused is not None or status.phase == "fenced":
             return replace(down, ended_for=order.id if order else None, error=status.error)
         if status.error is None:
-            error = ReplicaError.of("ended-unasked", "It ended without being told to.", now_ms)
+            error = ReplicaError.of("ended-unasked", "It ended by itself, without an order.", now_ms)
             return down.failed(error, now_ms)
         if status.error.damaged:
             return down.with_damage(status.error, now_ms)

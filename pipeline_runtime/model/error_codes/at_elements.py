@@ -85,7 +85,7 @@ AT_ELEMENTS = (
         " them.",
         "Everything up to the last committed batch is kept. The element has processed no later row in"
         " place of the missing ones.",
-        "Choose to go on behind the gap. The choice says how many records it leaves out. To prevent such"
+        "Choose to continue after the gap. The choice says how many records it leaves out. To prevent such"
         " gaps, let the topic keep its records for longer (its retention). Or set the element's \"Records"
         ' deleted before they were read" to "Continue after them": the element then goes on by itself, and'
         " reports an event.",
@@ -225,7 +225,7 @@ AT_ELEMENTS = (
     ),
     KnownError(
         "ended-unasked",
-        "The element ended without being told to",
+        "The element ended by itself, without an order",
         "The element stopped on its node, without an order and without an error of its own.",
         "What was committed stays committed. The local state is kept.",
         "Nothing at first: the node starts the element again from its local state. If the error comes"
@@ -233,7 +233,7 @@ AT_ELEMENTS = (
     ),
     KnownError(
         "order-failed",
-        "The node could not do what it was told",
+        "The node could not carry out an order",
         "The node could not start the element, stop it or take its last checkpoint. The message says why.",
         "What was committed stays committed. No state was lost.",
         "Nothing at first: the node tries again by itself. If the error stays, read the node's log.",

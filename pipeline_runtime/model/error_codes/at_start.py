@@ -18,7 +18,7 @@ AT_START = (
         "already-running",
         "Fogline runs already on this data",
         "Another Fogline uses the same data directory.",
-        "Nothing was started. The Fogline that runs goes on.",
+        "Nothing was started. The Fogline that already runs is not affected.",
         "Use the Fogline that runs, or stop it first. To run a second one, set FOGLINE_DATA to another"
         " directory.",
     ),

@@ -140,7 +140,7 @@ IN_ORDERS = (
         "positions-unknown",
         "It is not known from where to go on",
         "An upgrade that groups or connects elements in another way has to know how far each stream was"
-        " read. Neither Kafka nor a journal told it.",
+        " read. Neither Kafka nor a journal gave this position.",
         _UPGRADED_IN_PART,
         "Check whether Kafka and the nodes of these elements answer, then deploy again.",
     ),

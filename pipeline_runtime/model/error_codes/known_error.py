@@ -13,4 +13,4 @@ class KnownError(NamedTuple):
     next: str
 
 
-UNCHANGED = "Nothing was changed. Everything that runs goes on."
+UNCHANGED = "Nothing was changed. Running elements are not affected."

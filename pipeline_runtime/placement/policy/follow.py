@@ -36,7 +36,7 @@ def verdicts(look: Look, policy: Policy, rule: FollowUser) -> list[Verdict]:
         return []
     user = _user(rule, first)
     if user is None:
-        why = f"Nobody has said where the user of {first.title} is."
+        why = f"Fogline does not know where the user of {first.title} is."
         return [Verdict(policy.name, first.node, "unknown", why, first.id)]
     return [_of(look, policy, rule, user, each) for each in _all(rule, first, look.groups)]
 
@@ -111,7 +111,7 @@ def _choose(look: Look, user: UserAt, origin: NodeNow, group: GroupNow, here_ms:
     nearest_ms = min(ways[name] for name in room)
     alike = [name for name in room if ways[name] <= nearest_ms + NEAR_MS]
     name = min(alike, key=lambda name: (name != look.advised.get(group.id), room[name], ways[name], name))
-    now = "nobody knows how far it is now" if here_ms == inf else f"it is {here_ms:.1f} ms away now"
+    now = "the present distance is not known" if here_ms == inf else f"it is {here_ms:.1f} ms away now"
     there = f"{name} is {ways[name]:.1f} ms away from there, {now}"
     return name, f"{there}; {name} would reach {percent(room[name])} of its CPU"
 

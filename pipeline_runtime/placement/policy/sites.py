@@ -92,9 +92,7 @@ class _Site:
         """Returns verdicts on its copies, which are there."""
         pipeline, site = self.copied.pipeline, self.site
         if not self.nodes:
-            return self._says(
-                "refused", f"No node says any more that it stands at {site}: its copies are left to you."
-            )
+            return self._says("refused", f"No node stands at {site} any more: its copies are left to you.")
         if not self.is_down:
             return self._says("calm", f"{pipeline} has its copy at {site}.")
         silent_s = self.look.now_s - max(node.seen_s or 0.0 for node in self.nodes)

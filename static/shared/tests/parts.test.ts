@@ -24,9 +24,9 @@ test("rows that wait are counted, and where nobody knows them a dash says why, a
       createElement(Provider, null, createElement(WaitingFigure, { label: "Lag", waits: { rows, why } })),
     );
   expect(figure(1500)).toContain("1,500");
-  const unknown = figure(null, "Nobody hears its node.");
+  const unknown = figure(null, "Its node sends no reports.");
   expect(unknown).toContain("–");
   expect(unknown).toContain("not known");
-  expect(unknown).toContain('<span class="visually-hidden">Nobody hears its node.</span>');
+  expect(unknown).toContain('<span class="visually-hidden">Its node sends no reports.</span>');
   expect(unknown).not.toContain("rows");
 });

@@ -114,10 +114,10 @@ test("how many rows wait is unknown if it is unknown of one element", () => {
     group: "h",
     title: "Alarm",
     lag_rows: null,
-    lag_unknown: "Nobody hears its node.",
+    lag_unknown: "Its node sends no reports.",
   });
   expect(waiting([known, none])).toEqual({ rows: 7 });
-  expect(waiting([known, unknown])).toEqual({ rows: null, why: "Alarm: Nobody hears its node." });
+  expect(waiting([known, unknown])).toEqual({ rows: null, why: "Alarm: Its node sends no reports." });
   const five = waiting(...Array.from({ length: 5 }, () => [unknown]));
   expect(five.why).toMatch(/And 2 more\.$/);
 });

@@ -92,7 +92,7 @@ def test_rows_of_the_last_answer_are_left_out_and_others_come_in() -> None:
         taken = trial_ingester(ingester(port, rows="data", id_field="id", headers=headers), 4, 60)
     assert [row["id"] for row in taken.rows] == [1, 2, 3, 4]
     assert any("answers 503 to GET /rows. It says: busy" in each.why for each in taken.statuses)
-    assert any("gave no answer that could be taken" in note for note in taken.notes)
+    assert any("gave no usable answer" in note for note in taken.notes)
     assert len([each for each in taken.statuses if each.state == "failing"]) == 1
     path, sent = server.requests[0]
     assert path == "/rows"
@@ -194,7 +194,7 @@ def test_a_poll_that_ends_by_an_unknown_error_is_counted(monkeypatch: pytest.Mon
         broken.undo()
         thread = threading.Thread(target=polls.run, args=(intake, stop), daemon=True)
         thread.start()
-        wait_until(lambda: any("gave no answer that could be taken" in note for note in told), "the gap")
+        wait_until(lambda: any("gave no usable answer" in note for note in told), "the gap")
         stop.set()
         thread.join(60)
 

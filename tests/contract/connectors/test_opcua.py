@@ -24,7 +24,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.integration
 
 BAD_SENSOR = 0x808C_0000
-REFUSES = r"does not tell what it has: .*BadUserAccessDenied"
+REFUSES = r"does not list its nodes: .*BadUserAccessDenied"
 
 
 @pytest.fixture(scope="module")

@@ -194,7 +194,7 @@ def test_what_is_wrong_is_said_in_words_soon(cluster: SecureKafka) -> None:
     open_port = f"127.0.0.1:{cluster.port}"
     assert "refuses the user name or the password" in _words(cluster.connection(password="wrong"))
     assert "has expired" in _words(cluster.connection(servers=expired))
-    assert "signed by nobody who is known here" in _words(cluster.connection(ca=Authority().pem))
+    assert "signed by an unknown authority" in _words(cluster.connection(ca=Authority().pem))
     assert "Nobody listens" in _words(cluster.connection(servers=f"127.0.0.1:{nobody}"))
     assert "is not known here" in _words(cluster.connection(servers="no-such-host.invalid:9093"))
     assert re.search("speaks no TLS|closed the connection", _words(cluster.connection(servers=open_port)))

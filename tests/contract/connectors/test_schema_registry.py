@@ -80,7 +80,7 @@ def test_a_certificate_of_an_own_authority_is_given_in_the_connection(tmp_path: 
         url = server.url.replace("http://127.0.0.1", "https://localhost")
         right = SchemaRegistryConnection(url=url, ca=authority.certificate)
         assert probe(right, "").words == "Connected. The registry has 0 subjects."
-        assert "signed by nobody who is known here" in why(url=url)
+        assert "signed by an unknown authority" in why(url=url)
         wrong_host = url.replace("localhost", "127.0.0.1")
         assert "is for another host" in why(url=wrong_host, ca=authority.certificate)
     with RegistryServer(tls=tls(authority.sign(days=-1), tmp_path)) as server:

@@ -52,7 +52,7 @@ def why(probe: Probe, connection: TlsFields, **changed: Any) -> str:
 def assert_told(probe: Probe, right: TlsFields, authority: Authority, *no_own: str) -> None:
     """`no_own`: one of these is said of a client without a certificate."""
     assert probe(right, "").words.startswith("Connected")
-    assert "signed by nobody who is known here" in why(probe, right, ca=Authority().certificate)
+    assert "signed by an unknown authority" in why(probe, right, ca=Authority().certificate)
     assert "is for another host" in why(probe, right, host="127.0.0.1")
     old = authority.sign("fogline", days=-1)
     said = why(probe, right, certificate=old.certificate, private_key=old.key)

@@ -101,7 +101,7 @@ def test_a_report_that_cannot_be_taken_in_stops_no_other(
         ingest._round()
     assert numbers() == {"edge-a": 0, "edge-b": 2, "edge-c": 0}
     [alert] = alerts("edge-a")
-    assert "cannot be taken in" in alert
+    assert "cannot be stored" in alert
     [record] = [record for record in caplog.records if record.name == "workers.control.bulkhead"]
     assert "nodes.py" in record.getMessage(), "the traceback is there"
     assert "OverflowError" in record.getMessage()
@@ -151,7 +151,7 @@ def test_a_replica_that_cannot_be_taken_in_stops_neither_its_node_nor_its_neighb
     assert numbers()["edge-a"] == 5
     assert dict(Replica.objects.values_list("group", "seq")) == {"bad": 7, "good": 9}
     [alert] = alerts("edge-a")
-    assert "What edge-a reports of bad cannot be taken in" in alert
+    assert "The report of edge-a about bad cannot be stored" in alert
 
 
 def test_an_old_row_that_cannot_be_read_is_replaced_by_the_new_report(
@@ -349,7 +349,7 @@ def test_a_group_that_cannot_be_read_keeps_nothing_from_the_other_nodes(
     sender._round()
     assert (told(real_redis, "edge-a"), told(real_redis, "edge-b")) == (0, 1)
     [alert] = alerts("edge-a")
-    assert "goes on with what it was told last" in alert
+    assert "The node keeps its last desired state" in alert
     assert "replicas_of" in caplog.text, "the traceback is there"
     assert "elements: Input should be a valid tuple" in caplog.text
     assert SECRET not in caplog.text

@@ -78,7 +78,7 @@ def test_it_counts_as_cordoned_its_groups_leave_and_the_end_is_told(
     assert since is not None
     assert report(*both).leaving_since == since, "told once"
     assert events("node.leaving") == [
-        "edge-a is leaving: it was told to stop, and hands over what it owns within 60 s."
+        "edge-a is leaving: it was stopped, and hands over its groups within 60 s."
     ]
     assert look() == [("first", "edge-b")]
     node = one_node("edge-a")

@@ -111,8 +111,8 @@ def test_behind_a_move_that_is_not_done_nothing_moves(outcome: str) -> None:
         assert look() == states(outcome, "left-out", "left-out")
     assert Handover.objects.count() == 1
     assert told() == [
-        "first was not moved to edge-b. 2 moves that waited behind it will not be made: order what is still "
-        "to move again."
+        "first was not moved to edge-b. 2 moves that waited after it will not be made. Order again the moves "
+        "that you still want."
     ]
     assert messages()[2] == "It stays where it is: first was not moved to edge-b."
 
@@ -142,7 +142,7 @@ def test_a_target_that_takes_nothing_new_ends_the_queue(change: dict[str, bool],
     [event] = told()
     assert words in event
     assert "Choose a node that answers and takes new elements, or start or add one." in event
-    assert "1 move that waited behind it will not be made" in event
+    assert "1 move that waited after it will not be made" in event
     assert messages()[1] in event
 
 

@@ -195,7 +195,7 @@ def test_who_is_told_and_when(delivery: Delivery, box: Mailbox, hooks: Hooks) ->
 
     pass_minutes(11)
     assert [hook["subject"] for _, hook in hooks.requests] == [
-        "[Fogline] nobody knows of it: critical: Pump is hot"
+        "[Fogline] not acknowledged yet: critical: Pump is hot"
     ]
     pass_minutes(20)
     assert box.subjects[1:] == ["[Fogline] still critical: Pump is hot"]

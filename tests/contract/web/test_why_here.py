@@ -54,8 +54,8 @@ def test_what_was_chosen_says_by_what(caller: Call, deployment: Deployment) -> N
 @pytest.mark.parametrize(
     ("reason", "sentence"),
     [
-        (drain_reason("cloud"), "Moved here from cloud when that was drained."),
-        (leave_reason("cloud"), "Moved here from cloud when that was told to stop."),
+        (drain_reason("cloud"), "Moved here from cloud when cloud was drained."),
+        (leave_reason("cloud"), "Moved here from cloud when cloud was stopped."),
         ("", "Moved here from cloud by a user who was removed since."),
     ],
 )

@@ -150,7 +150,7 @@ def test_an_array_of_records_is_rows() -> None:
         (None, "a tombstone"),
         (b"", "cut off"),
         (avro(MACHINE, ROW)[:-4], "does not fit its Avro schema"),
-        (avro(MACHINE, ROW) + b"more", "4 bytes are left behind the row"),
+        (avro(MACHINE, ROW) + b"more", "4 bytes are left after the row"),
         (b"\0\0\0\0\7" + avro(MACHINE, ROW), "registry's prefix"),
         (b'{"id": 1}', "does not fit its Avro schema"),
     ],

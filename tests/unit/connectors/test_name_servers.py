@@ -149,7 +149,7 @@ def test_a_name_server_that_hangs_is_told_at_the_element_and_the_process_goes_on
 ) -> None:
     monkeypatch.setattr(name_servers, "LOOK_UP_S", 0.1)
     running = RunningTrial(Never(Place("d", "e", None, HANGING)))
-    said = f"No name server has told the address of {HANGING.where} within"
+    said = f"No name server has given the address of {HANGING.where} within"
     wait_until(lambda: said in running.status.why, "the words")
     running.stop()
     assert not running.hung.is_set()
@@ -174,7 +174,7 @@ def test_a_stop_ends_a_look_up_with_words(monkeypatch: pytest.MonkeyPatch, hangi
     running = RunningTrial(Never(Place("d", "e", None, HANGING)))
     wait_until(lambda: hanging.questions, "the question")
     taken = running.stop(60)
-    assert taken.why.startswith(f"No name server has told the address of {HANGING.where} so far.")
+    assert taken.why.startswith(f"No name server has given the address of {HANGING.where} so far.")
 
 
 def test_a_preview_tells_of_a_name_server_that_hangs(
@@ -183,7 +183,7 @@ def test_a_preview_tells_of_a_name_server_that_hangs(
     monkeypatch.setattr(sample, "SAMPLE_S", 0.1)
     monkeypatch.setattr(sample, "_END_S", 60)
     found = sample.sampled(Never(Place("d", "e", None, HANGING)), monotonic())
-    assert f"No name server has told the address of {HANGING.where} so far" in found.why
+    assert f"No name server has given the address of {HANGING.where} so far" in found.why
 
 
 def test_an_unknown_error_of_a_look_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,7 +179,7 @@ def test_lines_of_json_among_which_some_are_no_objects_are_still_such(tmp_path: 
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [('{"n": 1},', "objects with commas behind them"), ('{"a":' * 50_000 + "1" + "}" * 50_000, "too deep")],
+    [('{"n": 1},', "each followed by a comma"), ('{"a":' * 50_000 + "1" + "}" * 50_000, "too deep")],
 )
 def test_what_is_nearly_json_lines_is_refused_with_the_reason(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "a.jsonl").write_text((line + "\n") * 5)

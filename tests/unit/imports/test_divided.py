@@ -16,7 +16,7 @@ def test_a_delimiter_behind_a_backslash_is_a_part_of_its_cell(tmp_path: Path, ro
     found = imported(tmp_path / "file", lines("time,text,v", row))
     assert found.column("text")[0] in ("a, b", "say , b \\ c")
     assert found.column("v")[:2] == [0.5, 1.5]
-    assert "A backslash stands before" in found.notes
+    assert "A backslash comes before" in found.notes
 
 
 def test_a_path_that_ends_with_a_backslash_ends_its_cell(tmp_path: Path) -> None:

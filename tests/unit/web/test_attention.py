@@ -158,10 +158,10 @@ def test_one_that_is_held_can_be_restored_with_one_click_where_another_node_runs
 
 
 def test_elements_that_do_not_go_on_are_told_together_with_what_they_wait_for() -> None:
-    error = {"message": "It does not go on: it waits for Kafka.", "next": "", "at": SINCE, "code": None}
+    error = {"message": "It makes no progress: it waits for Kafka.", "next": "", "at": SINCE, "code": None}
     stalled = [element(id, status="stalled", error=error) for id in ("power", "heat")]
     [line] = attention([node("a")], [pipeline()], {"p": stalled}, WORKS)
-    assert line["message"] == "Power and Heat of p: It does not go on: it waits for Kafka."
+    assert line["message"] == "Power and Heat of p: It makes no progress: it waits for Kafka."
     assert (line["at"], line["kind"]) == (SINCE, "element.stands")
 
 

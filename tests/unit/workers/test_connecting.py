@@ -169,7 +169,7 @@ def test_a_process_that_says_nothing_is_told_of_before_it_is_killed() -> None:
     told = silent(works, QUIET_MS, 9000)
     assert (told.state, told.why, told.since_ms) == (
         "failing",
-        "its connector has said nothing for 8 s",
+        "its connector has sent no report for 8 s",
         9000,
     )
     assert QUIET_MS < SILENT_MS

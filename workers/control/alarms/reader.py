@@ -101,7 +101,7 @@ class AlertReader(Periodic):
         for tp, at in self._follower.positions().items():
             reached.setdefault(tp.topic, {})[tp.partition] = at
         for topic, stream in list(self._streams.items()):
-            alert = f"Alarms of {stream.about.title} are not raised now. All else goes on."
+            alert = f"Alarms of {stream.about.title} are not raised now. Everything else works."
             with self._bulkhead.only(f"reading alerts of {topic}", alert, ""):
                 self._take(stream, by_topic.get(topic, []), reached.get(topic, {}))
                 continue

@@ -52,7 +52,7 @@ def tend_drains(context: ControlContext, bulkhead: Bulkhead) -> None:
     """Takes the next step for each node that is drained, or leaving, and not empty yet."""
     emptied = Node.objects.filter(Q(draining_since__isnull=False) | Q(leaving_since__isnull=False))
     for name in emptied.values_list("name", flat=True):
-        alert = f"Moving away what {name} runs has failed. It is tried again."
+        alert = f"A group could not be moved away from {name}. Control tries again."
         with bulkhead.only(f"the drain of {name}", alert, name), transaction.atomic():
             # Locked: an uncordon that comes meanwhile ends the drain before or after this step. The key is
             # not locked, so rows that refer to the node can still be written.

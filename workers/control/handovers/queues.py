@@ -148,7 +148,7 @@ def _write(queue: Sequence[QueuedMove], outcomes: Sequence[str | None], ended: E
 
 def _tell(move: QueuedMove, why: str, left: int) -> None:
     behind = "1 move that waited" if left == 1 else f"{left} moves that waited"
-    after = f" {behind} behind it will not be made: order what is still to move again." if left else ""
+    after = f" {behind} after it will not be made. Order again the moves that you still want." if left else ""
     record_event(
         "move.left_out",
         f"{why}{after}",

@@ -78,7 +78,7 @@ class Ingest:
                 pause_s = 0.0
             except redis.RedisError as error:
                 if not pause_s:
-                    log.warning("Redis is away (%s). Nodes cannot be heard, so nothing is concluded.", error)
+                    log.warning("Redis is away (%s). No node can be heard, so control judges no node.", error)
                 self._silence.is_deaf()
                 self._context.hearing_since_ms = None
                 pause_s = min(max(0.5, pause_s * 2), 5.0)
@@ -141,8 +141,8 @@ class Ingest:
 
     def _take_alone(self, report: NodeReport, heard_ms: int) -> None:
         alert = (
-            f"A report of {report.node} cannot be taken in. The dashboard shows what it reported before. "
-            "The node works on."
+            f"A report of {report.node} cannot be stored. The dashboard shows its earlier report. "
+            "The node keeps working."
         )
         try:
             with self._bulkhead.only(f"taking in a report of {report.node}", alert, report.node):

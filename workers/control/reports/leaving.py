@@ -36,7 +36,7 @@ def note_leaving(node: Node, report: NodeReport) -> bool:
     node.leaving_since = timezone.now()
     node.leaving_until = moment_of_ms(until_ms)
     within_s = max(0, round((until_ms - report.at_ms) / 1000))
-    text = f"{node.name} is leaving: it was told to stop, and hands over what it owns within {within_s} s."
+    text = f"{node.name} is leaving: it was stopped, and hands over its groups within {within_s} s."
     record_event("node.leaving", text, node=node.name)
     return True
 

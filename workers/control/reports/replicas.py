@@ -53,8 +53,8 @@ class ReplicaRows:
             row = known or Replica(group=group)
             row.deployment, row.node = deployment, node
             alert = (
-                f"What {node.name} reports of {document_group(group)} cannot be taken in. "
-                "The dashboard shows what it reported before."
+                f"The report of {node.name} about {document_group(group)} cannot be stored. "
+                "The dashboard shows the earlier report."
             )
             doing = f"taking in what {node.name} reports of {status.group}"
             with self._bulkhead.only(doing, alert, node.name), transaction.atomic():

@@ -19,7 +19,7 @@ from workers.control.reports.leaving import FIELDS, forget_leaving
 
 STALL_MS = 500
 """Redis usually answers at once. If it takes this much longer, nodes had to wait for it as well."""
-LOOK = "Pipelines may well go on. Look at the nodes and the network between."
+LOOK = "The pipelines may still be running. Look at the nodes and at the network between them and Fogline."
 
 
 class Silence:

@@ -24,12 +24,11 @@ from pipeline_runtime.connectors.sdk import (
     OnceIntake,
     Record,
 )
+from pipeline_runtime.model.connectors import AGAIN
 from pipeline_runtime.model.names import sentence
 
 log = logging.getLogger(__name__)
 
-AGAIN = " It is tried again within "
-"""Behind why it fails."""
 TELL_LEFT_S = 1.0
 
 

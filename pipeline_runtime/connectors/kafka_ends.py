@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,8 +30,11 @@ from pipeline_runtime.kafka.delivered import (
     open_deliverers_consumer,
     store_position,
     stored_position,
+    tell_position,
 )
 from pipeline_runtime.kafka.peek import OpenTopic, newest_offsets
+
+log = logging.getLogger(__name__)
 
 SEND_S = 4.0
 """A broker that has not confirmed records by then counts as away."""
@@ -39,6 +43,8 @@ RENEW_S = 3600.0
 """A position that is not renewed is forgotten by Kafka after 7 days, as it is set by default."""
 TELL_S = 1.0
 """How often Kafka is told how far a system is that keeps the position itself."""
+TELL_LAST_S = 2.0
+"""For how long Kafka is told the last of it."""
 _POLL_MS = 500
 
 
@@ -130,6 +136,8 @@ class StreamRows:
         self._at: int | None = None  # the offset after the last row that was delivered
         self._stored: int | None = None
         self._stored_s = 0.0
+        self._tells = False  # the system keeps the position, and Kafka is only told it
+        self._told: int | None = None  # what Kafka was told last, and may have
         self._told_to = 0
         self.gaps: tuple[Gap, ...] = ()
         """Rows that were lost before they were delivered; the caller takes them away."""
@@ -166,8 +174,9 @@ class StreamRows:
         self._at = self._stored = begin.at if stored is not None or begin.gaps else None
         if begin.gaps:  # a gap is told once
             self._told_to = begin.at
-        if begin.gaps or position is not None:  # the next `renew` stores where it begins
-            self._stored_s = float("-inf")
+        self._tells, self._told = position is not None, None
+        if begin.gaps or self._tells:  # the next `renew` stores where it begins
+            self._stored, self._stored_s = None, float("-inf")
         self.gaps += begin.gaps
         self._consumer.seek(self._tp, begin.at)
 
@@ -207,15 +216,44 @@ class StreamRows:
 
     def tell(self, end: int) -> None:
         """Tells Kafka the same of a system that keeps the position, for those who ask how many rows wait: not
-        at each call, but `renew` tells the rest."""
+        at each call, but `renew` and `close` tell the rest. It neither waits nor fails: no delivery depends
+        on it."""
         self._at = end
         if monotonic() - self._stored_s >= TELL_S:
-            self.store(end)
+            self._tell(end)
 
     def renew(self) -> None:
         """Stores the position again, so that Kafka does not forget it."""
-        if self._at is not None:
+        if self._at is None:
+            return
+        if not self._tells:
             self.store(self._at)
+        elif self._told != self._at or monotonic() - self._stored_s >= RENEW_S:
+            self._tell(self._at)
+
+    def _tell(self, end: int) -> None:
+        def told(taken: bool) -> None:
+            if taken:
+                self._stored = end
+            elif self._told == end:
+                self._told = None
+
+        self._told, self._stored_s = end, monotonic()
+        try:
+            tell_position(self._consumer, self._tp, end, told)
+        except (KafkaError, OSError) as error:
+            log.warning("Kafka was not told how far was delivered: %s", error)
+
+    def _tell_last(self) -> None:
+        if not self._tells or self._at is None or self._at == self._stored:
+            return
+        consumer, at = self._consumer, self._at
+        try:
+            within(TELL_LAST_S, lambda: store_position(consumer, self._tp, at))
+        except (KafkaError, OSError) as error:
+            log.warning("Kafka was not told how far was delivered: %s", error)
+        else:
+            self._stored = at
 
     def noted(self) -> Noted | None:
         """Returns what was noted last, or None if the topic for it is not there."""
@@ -272,6 +310,7 @@ class StreamRows:
         if self._notes is not None:
             self._notes.close()
         if self._consumer is not None:
+            self._tell_last()
             close_spent(self._consumer)
             self._consumer = None
 

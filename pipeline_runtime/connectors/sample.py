@@ -6,10 +6,9 @@ from contextlib import suppress
 from time import monotonic, time
 from typing import Any
 
-from pipeline_runtime.connectors.delivery import AGAIN
 from pipeline_runtime.connectors.sdk import Ingester, OnceIngester
 from pipeline_runtime.connectors.trial import RunningTrial
-from pipeline_runtime.model.connectors import SAMPLE_RECORDS_MAX, SAMPLE_S, SampleAnswer
+from pipeline_runtime.model.connectors import AGAIN, SAMPLE_RECORDS_MAX, SAMPLE_S, SampleAnswer
 
 _SOON_S = 1.4
 """Who draws waits. So what has come by then is enough."""

@@ -3,7 +3,9 @@ group."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from kafka.errors import OffsetOutOfRangeError as OffsetOutOfRangeError  # others take it from here
@@ -13,6 +15,8 @@ from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, close_
 
 COUNTED_MAX = 2000
 """How many offsets are looked at to count rows. How many rows lie behind them is then estimated."""
+COUNT_S = 2.0
+"""For how long rows are read to count them. The rest is then estimated."""
 ANSWER_S = 5.0
 _POLL_MS = 200
 
@@ -38,6 +42,14 @@ def store_position(consumer: Any, tp: TopicPartition, end: int) -> None:
     consumer.commit({tp: OffsetAndMetadata(end, "", -1)})
 
 
+def tell_position(consumer: Any, tp: TopicPartition, end: int, told: Callable[[bool], None]) -> None:
+    """Stores the position without waiting for it. `told` is called by the consumer's next poll, with whether
+    Kafka has it. Raises KafkaError."""
+    consumer.commit_async(
+        {tp: OffsetAndMetadata(end, "", -1)}, lambda _, answer: told(not isinstance(answer, Exception))
+    )
+
+
 def noted_position(consumer: Any, tp: TopicPartition) -> tuple[int, str] | None:
     """Returns the position that was stored last, and what its writer has noted beside it, or None. Raises
     KafkaError."""
@@ -47,8 +59,8 @@ def noted_position(consumer: Any, tp: TopicPartition) -> tuple[int, str] | None:
 
 @dataclass(frozen=True)
 class Undelivered:
-    """The rows of a stream that its deliverer has not delivered, as far as Kafka was told. `at`: the offset
-    after the last row that it has delivered."""
+    """The rows of a stream that its reader has not done, as far as Kafka was told. `at`: the offset after the
+    last row that it has done."""
 
     rows: int
     at: int
@@ -61,22 +73,32 @@ def undelivered(kafka: KafkaSettings, topic: str) -> Undelivered:
     return within(ANSWER_S, lambda: _counted(kafka, TopicPartition(topic, 0)))
 
 
-def _counted(kafka: KafkaSettings, tp: TopicPartition) -> Undelivered:
+def unread(kafka: KafkaSettings, topic: str, at: int) -> Undelivered:
+    """Counts the rows of a stream with one partition from that offset. Raises KafkaError."""
+    return within(ANSWER_S, lambda: _counted(kafka, TopicPartition(topic, 0), at))
+
+
+def _counted(kafka: KafkaSettings, tp: TopicPartition, read_to: int | None = None) -> Undelivered:
     consumer = open_deliverers_consumer(kafka, tp.topic, tp, _POLL_MS)
     try:
         if not consumer.partitions_for_topic(tp.topic):
             return Undelivered(0, 0)
-        stored = stored_position(consumer, tp)
+        stored = stored_position(consumer, tp) if read_to is None else read_to
         first, end = consumer.beginning_offsets([tp])[tp], consumer.end_offsets([tp])[tp]
         # A position behind the end belongs to an earlier stream of that name.
         at = stored if stored is not None and first <= stored <= end else first
         consumer.seek(tp, at)
-        rows, until = 0, min(end, at + COUNTED_MAX)
-        while consumer.position(tp) < until:
+        rows, until, late_s = 0, min(end, at + COUNTED_MAX), monotonic() + COUNT_S
+        while (looked_to := min(until, consumer.position(tp))) < until and monotonic() < late_s:
             polled = consumer.poll(_POLL_MS).get(tp, [])
             rows += sum(record.offset < until and not record.headers for record in polled)
-        if until == end:
+        if looked_to == end:
             return Undelivered(rows, at)
-        return Undelivered(round(rows / (until - at) * (end - at)), at, estimated=True)
+        return Undelivered(_estimated(rows, looked_to - at, end - at), at, estimated=True)
     finally:
         close_spent(consumer)
+
+
+def _estimated(rows: int, looked_at: int, offsets: int) -> int:
+    """Returns how many rows that many offsets hold, at least 1: only a count may say that nothing waits."""
+    return max(1, round(rows / looked_at * offsets) if looked_at else offsets)

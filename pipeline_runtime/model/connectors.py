@@ -32,6 +32,10 @@ class SealedConnection(Frozen):
     sealed: str
 
 
+AGAIN = " It is tried again within "
+"""Behind why a connector fails."""
+
+
 class ConnectorStatus(Frozen):
     """One connector as its node sees it. Totals count from the start of its process, but those of gaps: they
     count what was lost on this node since `gaps_counter` began, which is a new one if the node has lost its
@@ -47,6 +51,12 @@ class ConnectorStatus(Frozen):
     gap_rows_total: int = 0  # how many rows these were, as far as that is known
     gaps_counter: str = Field(default="", max_length=40)
     spool_bytes: int = 0  # on the node's disk, since Kafka is away
+
+    @property
+    def trouble(self) -> str:
+        """Returns why it fails, without a full stop and without when it is tried again, or "" if it does not
+        fail."""
+        return self.why.partition(AGAIN)[0].rstrip(".") if self.state == "failing" else ""
 
 
 class TestQuestion(Frozen):

@@ -1,4 +1,4 @@
-import { useEffect } from "react";
+import { useEffect, useLayoutEffect, useRef } from "react";
 import { CircleAlert, CircleCheck, Circle, LoaderCircle, X } from "lucide-react";
 import { create } from "zustand";
 import { remember } from "../shared/address";
@@ -8,14 +8,7 @@ import { plural, seconds } from "../shared/format";
 import { useLive } from "../shared/live";
 import { nameIn } from "../shared/live-reducer";
 import { mayAct, roleReason } from "../shared/page";
-import type {
-  DeployPlan,
-  Fault,
-  Operation,
-  OperationKind,
-  PipelineVersion,
-  Undelivered,
-} from "../shared/types";
+import type { DeployPlan, Fault, Operation, OperationKind, PipelineVersion } from "../shared/types";
 import { stepWords } from "../shared/words";
 import { confirm } from "../shared/ui/confirm";
 import { ErrorCode } from "../shared/ui/error-code";
@@ -26,7 +19,7 @@ import { confirmChanges, type Deployed } from "./deploy-preview";
 import { elementsOf, pipelineTitle } from "../shared/document";
 import { current, setMode, useEditor } from "./store";
 import { insist } from "./touched";
-import { rowsWaiting } from "./undelivered";
+import { lostNow, NEXT_ROW_S } from "./undelivered";
 import { validateNow } from "./validation";
 import { WaitingRows } from "./waiting-rows";
 
@@ -176,6 +169,8 @@ async function agreed(what: Deployed, which: object): Promise<string[] | "again"
 }
 
 export async function undeploy(): Promise<void> {
+  const { operation } = useDeploy.getState();
+  if (operation && deployBusy(useDeploy.getState())) useDeploy.setState({ kind: operation.kind });
   if (deployBusy(useDeploy.getState())) return;
   const name = pipelineTitle(current());
   const agreed = await confirm({
@@ -198,19 +193,37 @@ export async function undeploy(): Promise<void> {
   }
 }
 
-async function undeployNow(undelivered: readonly Undelivered[]): Promise<void> {
+/** The operation goes on without waiting for deliveries: this one, whatever runs when the user has agreed. */
+async function goOnNow({ id, kind, again }: Operation): Promise<void> {
+  const action = nowWords(kind);
   const agreed = await confirm({
-    title: `Undeploy ${pipelineTitle(current())} now?`,
-    text: `It does not wait any longer. Rows that are not delivered by then are lost: ${rowsWaiting(undelivered)}.`,
-    action: "Undeploy now",
+    title: `${action}: ${pipelineTitle(current())}?`,
+    text: (
+      <>
+        Fogline does not wait any longer. Rows that are not delivered then are lost. <LostNow id={id} />
+        {again && " Then it is deployed again, as was ordered."}
+      </>
+    ),
+    action,
     danger: true,
   });
   if (!agreed) return;
   try {
-    follow("undeploy", await post<Operation>(`${path()}/undeploy`, { hurry: true }));
+    const operation = await post<Operation>(`/operations/${id}/hurry`);
+    if (useDeploy.getState().operation?.id === id) useDeploy.setState({ operation });
   } catch (error) {
-    toastError("It still waits", error, ABOUT);
+    toastError(`${action}: it did not work`, error, ABOUT);
   }
+}
+
+const nowWords = (kind: OperationKind) => (kind === "undeploy" ? "Undeploy now" : "Go on now");
+
+/** How many rows wait, as long as the user thinks about it. */
+function LostNow({ id }: { id: string }) {
+  const { operation } = useDeploy();
+  return operation?.id === id && operation.phase !== "DELIVER"
+    ? "It does not wait for deliveries at the moment."
+    : lostNow(operation?.undelivered ?? []);
 }
 
 /** The operation that the address names: the page that has ordered it leads here. */
@@ -297,37 +310,39 @@ export function DeployPanel() {
   const lost = operation?.status === "done" && operation.undelivered.length > 0;
   const state = operation?.status === "done" ? "done" : operation?.status === "failed" ? "failed" : "active";
   return (
-    <section className={`deploy deploy--${state}`} aria-label="Progress" role="status">
-      <header className="deploy__head">
-        <StepIcon state={state === "active" ? "running" : state} />
-        <b>
-          {titles[state]} {title}
-        </b>
-        <span className="spring" />
-        <button
-          className="button button--quiet button--icon button--small"
-          aria-label="Close"
-          onClick={() => useDeploy.setState({ kind: null })}
-        >
-          <X aria-hidden="true" />
-        </button>
-      </header>
-      {preparing && <p className="muted">{preparing}…</p>}
-      {operation && operation.steps.length > 0 && (
-        <ol className="deploy__steps">
-          {operation.steps.map((step) => (
-            <li key={step.name} data-state={step.state}>
-              <StepIcon state={step.state} />
-              {stepWords(step, (id) => nameIn(elements, name, id))}
-              <span className="visually-hidden">{step.state}</span>
-            </li>
-          ))}
-        </ol>
-      )}
+    <section className={`deploy deploy--${state}`} aria-label="What is under way" tabIndex={-1}>
+      <div role="status" aria-label="Progress">
+        <header className="deploy__head">
+          <StepIcon state={state === "active" ? "running" : state} />
+          <b>
+            {titles[state]} {title}
+          </b>
+          <span className="spring" />
+          <button
+            className="button button--quiet button--icon button--small"
+            aria-label="Close"
+            onClick={() => useDeploy.setState({ kind: null })}
+          >
+            <X aria-hidden="true" />
+          </button>
+        </header>
+        {preparing && <p className="muted">{preparing}…</p>}
+        {operation && operation.steps.length > 0 && (
+          <ol className="deploy__steps">
+            {operation.steps.map((step) => (
+              <li key={step.name} data-state={step.state}>
+                <StepIcon state={step.state} />
+                {stepWords(step, (id) => nameIn(elements, name, id))}
+                <span className="visually-hidden">{step.state}</span>
+              </li>
+            ))}
+          </ol>
+        )}
+        {operation?.message && (
+          <p className={state === "failed" || lost ? "handover__wrong" : "muted"}>{operation.message}</p>
+        )}
+      </div>
       {operation && <Waiting operation={operation} />}
-      {operation?.message && (
-        <p className={state === "failed" || lost ? "handover__wrong" : "muted"}>{operation.message}</p>
-      )}
       <ErrorCode code={operation?.code} />
       {state === "failed" && operation && operation.faults.length === 0 && !operation.message && (
         <p>{problemText(new Error("The server gave no reason. See Events."))}</p>
@@ -338,24 +353,19 @@ export function DeployPanel() {
 
 /** What the step that is under way waits for, and for how long at most. */
 function Waiting({ operation }: { operation: Operation }) {
-  const { waits_for, phase, phase_since, deadline, undelivered, hurry } = operation;
-  if (!waits_for) return null;
+  const { waits_for, phase, phase_since, deadline } = operation;
   if (phase === "DELIVER")
     return (
       <>
-        <p className="muted">Waits for {waits_for}. It goes on when no row was delivered for 30 s.</p>
-        {operation.kind === "undeploy" && !hurry && (
-          <button
-            className="button button--small"
-            disabled={!mayAct("editor")}
-            title={roleReason("editor") ?? undefined}
-            onClick={() => void undeployNow(undelivered)}
-          >
-            Undeploy now
-          </button>
+        {waits_for && (
+          <p className="muted">
+            Waits for {waits_for}. It goes on when no row was delivered for {NEXT_ROW_S} s.
+          </p>
         )}
+        <GoOnNow operation={operation} />
       </>
     );
+  if (!waits_for) return null;
   // both by the server's clock
   const most_ms = phase_since && deadline ? Date.parse(deadline) - Date.parse(phase_since) : null;
   return (
@@ -364,6 +374,29 @@ function Waiting({ operation }: { operation: Operation }) {
       {most_ms !== null &&
         ` At most ${seconds(Math.round(most_ms / 1000) * 1000).replace(" min 0 s", " min")} in this step.`}
     </p>
+  );
+}
+
+function GoOnNow({ operation }: { operation: Operation }) {
+  const button = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    const was = button.current;
+    return () => {
+      // it goes when the wait ends, and the focus would be gone with it
+      if (document.activeElement === was) was?.closest("section")?.focus();
+    };
+  }, []);
+  return (
+    <button
+      ref={button}
+      className="button button--small"
+      disabled={!mayAct("editor")}
+      aria-disabled={operation.hurry}
+      title={roleReason("editor") ?? undefined}
+      onClick={() => !operation.hurry && void goOnNow(operation)}
+    >
+      {nowWords(operation.kind)}
+    </button>
   );
 }
 

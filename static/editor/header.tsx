@@ -67,7 +67,9 @@ export function Header() {
   const name = useEditor((state) => pipelineTitle(state.history.present));
   const seesWhatRuns = useEditor((state) => state.deployed !== null);
   // not `disabled`: the focus would be gone when the dialog that follows gives it back
-  const busy = deployBusy(useDeploy());
+  const following = useDeploy();
+  const busy = deployBusy(following);
+  const shown = following.kind !== null; // a click shows the panel that was closed
   const settled = deployed && !differs && !failed; // there is nothing to deploy
   const again = settled && status === "ended";
   return (
@@ -108,7 +110,7 @@ export function Header() {
           <button
             className="button"
             disabled={!mayAct("editor")}
-            aria-disabled={busy}
+            aria-disabled={busy && shown}
             title={roleReason("editor") ?? `Stop all elements of ${name}`}
             onClick={() => void undeploy()}
           >

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { post } from "../shared/api";
+import { post, problemText } from "../shared/api";
 import { Asker } from "../shared/asker";
 import type { UndeployPlan } from "../shared/types";
 import { deliversFirst } from "./undelivered";
@@ -12,7 +12,7 @@ export function WaitingRows({ path }: { path: string }) {
     asker.ask(
       (signal) => post<UndeployPlan>(`${path}/undeploy`, { dry_run: true }, signal),
       ({ undelivered }) => setWords(deliversFirst(undelivered)),
-      () => setWords(deliversFirst(null)),
+      (error) => setWords(`Nobody knows how many rows wait for their delivery. ${problemText(error)}`),
     );
     return () => asker.stop();
   }, [path]);

@@ -48,8 +48,9 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "pipeline.restore_version": ({ version }) => `made version ${text(version)} the draft`,
   "pipeline.deploy": ({ version }) => `deployed version ${text(version)}`,
   "pipeline.upgrade": ({ version }) => `deployed the changes of version ${text(version)}`,
-  "pipeline.undeploy": ({ again, hurry }) =>
-    again ? "let it run again" : hurry ? "undeployed it without waiting for deliveries" : "undeployed it",
+  "pipeline.undeploy": ({ again }) => (again ? "let it run again" : "undeployed it"),
+  "pipeline.hurry": ({ kind }) =>
+    `let the ${kind === "upgrade" ? "deployment of changes" : "undeployment"} go on without waiting for deliveries`,
   "pipeline.bring_back": ({ elements }) =>
     `brought ${Array.isArray(elements) ? listed(elements.map(String)) : "what ran elsewhere"} back`,
   "pipeline.queue_moves": ({ moves }) =>

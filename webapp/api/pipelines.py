@@ -78,7 +78,6 @@ class Deploy(Body):
 
 class Undeploy(Body):
     dry_run: bool = False
-    hurry: bool = False  # it does not wait until deliverers have delivered what was put out
 
 
 class NewName(Body):
@@ -263,16 +262,16 @@ def undeploy(
     request: HttpRequest, response: HttpResponse, name: str, body: Undeploy | None = None
 ) -> Status[UndeployPlan] | Status[Operation]:
     """Ends a deployment for good, and returns the operation to follow. All elements stop. Then it waits until
-    the elements that deliver to systems outside have delivered what they have put out, at most 30 s for the
+    the elements that deliver to systems outside have delivered what they have put out, at most 90 s for the
     next row. What was not delivered is in `undelivered` and in the message of the operation.
 
-    `hurry` does not wait. A second call meanwhile returns the same operation, and may hurry it. `dry_run`
-    only says how many rows wait for their delivery now.
+    `POST /operations/{id}/hurry` ends that wait. A second call meanwhile returns the same operation.
+    `dry_run` only says how many rows wait for their delivery now.
     """
     wanted = body or Undeploy()
     if wanted.dry_run:
         return Status(200, operation_actions.what_would_be_lost(actor(request), name))
-    operation = operation_actions.undeploy(actor(request), name, wanted.hurry)
+    operation = operation_actions.undeploy(actor(request), name)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, operation_json(operation))
 
@@ -304,6 +303,14 @@ def operations(request: HttpRequest) -> list[Operation]:
 def operation(request: HttpRequest, id: str) -> Operation:
     """Returns one deployment, upgrade or undeployment."""
     return operation_json(operation_with(str(id)))
+
+
+@router.post("/operations/{uuid:id}/hurry", response={202: Operation})
+def hurry(request: HttpRequest, id: str) -> Status[Operation]:
+    """Lets this undeployment, or this upgrade, go on without waiting for deliveries. Rows that are not
+    delivered then are lost, and its message names them. A deployment that is to follow it follows. Answers
+    409 if the operation has ended."""
+    return Status(202, operation_json(operation_actions.hurry(actor(request), str(id))))
 
 
 def etag(revision: int) -> str:

@@ -23,6 +23,7 @@ from webapp.handovers.facts import group_facts
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
 from webapp.operations.schemas import Undelivered, UndeployPlan
+from webapp.operations.selectors import operation_with
 from webapp.operations.state_import import take_along
 from webapp.operations.upgrades import refuse_upgrade, upgrade_changes
 from webapp.pipelines.actions import overtaken, snapshot
@@ -83,7 +84,9 @@ def deploy(
         raise Conflict(
             f'"{pipeline.title}" is {running.status} already (version {running.version.number}).',
             safe="The running pipeline is unchanged.",
-            next="Undeploy it before you deploy another version.",
+            next="Wait until that has ended, or choose Undeploy now."
+            if running.status == Deployment.Status.UNDEPLOYING
+            else "Undeploy it before you deploy another version.",
             deployment=running.pk,
         )
     valid_document(pipeline, version, placement or {})
@@ -245,12 +248,11 @@ def what_would_be_lost(actor: User, name: str) -> UndeployPlan:
 
 
 @transaction.atomic
-def undeploy(actor: User, name: str, hurry: bool = False) -> Operation:
+def undeploy(actor: User, name: str) -> Operation:
     """Orders an undeployment, which retires every group and waits until what they have put out is delivered.
-    With `hurry`, it does not wait.
 
-    A second call meanwhile returns the same operation, and may hurry it. If the pipeline was to run again, it
-    stays undeployed."""
+    A second call meanwhile returns the same operation. If the pipeline was to run again, it stays
+    undeployed."""
     require(actor, Role.EDITOR, "undeploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
     deployment = active_deployment(pipeline)
@@ -260,14 +262,36 @@ def undeploy(actor: User, name: str, hurry: bool = False) -> Operation:
         )
     going = _undeployment(deployment)
     if going is None:
-        return _undeploy(actor, deployment, hurry=hurry)
-    if going.again or (hurry and not going.hurry):
-        going.again, going.hurry = False, going.hurry or hurry
-        going.save(update_fields=["again", "hurry"])
-        more = {"hurry": True} if hurry else {}
-        audit(actor, "pipeline.undeploy", name, deployment=deployment.pk, operation=str(going.pk), **more)
+        return _undeploy(actor, deployment)
+    if going.again:
+        going.again = False
+        going.save(update_fields=["again"])
+        audit(actor, "pipeline.undeploy", name, deployment=deployment.pk, operation=str(going.pk))
         announce()
     return going
+
+
+@transaction.atomic
+def hurry(actor: User, id: str) -> Operation:
+    """Lets an undeployment or an upgrade go on without waiting for deliveries. A deployment that is to follow
+    it follows. Raises Missing, and Conflict if the operation has ended or waits for no deliveries."""
+    require(actor, Role.EDITOR, "undeploy pipelines")
+    operation_with(id)
+    operation = Operation.objects.select_for_update(no_key=True, of=("self",)).get(pk=id)
+    pipeline = operation.deployment.pipeline
+    if operation.kind == Operation.Kind.DEPLOY or operation.status not in Operation.UNFINISHED:
+        has = "waits for no deliveries" if operation.kind == Operation.Kind.DEPLOY else "has ended"
+        raise Conflict(
+            f'This {operation.get_kind_display().lower()} of "{pipeline.title}" {has}.',
+            safe="Nothing was changed.",
+            next="Look at what runs now.",
+        )
+    if not operation.hurry:
+        operation.hurry = True
+        operation.save(update_fields=["hurry"])
+        audit(actor, "pipeline.hurry", pipeline.name, operation=str(operation.pk), kind=operation.kind)
+        announce()
+    return operation
 
 
 @transaction.atomic
@@ -310,15 +334,14 @@ def deploy_again(undeployment: Operation) -> None:
 
 def _undeployment(deployment: Deployment) -> Operation | None:
     """Returns the undeployment that is under way, if any, and locks it."""
-    unfinished = [Operation.Status.PENDING, Operation.Status.RUNNING]
-    rows = deployment.operations.filter(kind=Operation.Kind.UNDEPLOY, status__in=unfinished)
+    rows = deployment.operations.filter(kind=Operation.Kind.UNDEPLOY, status__in=Operation.UNFINISHED)
     return rows.select_for_update(of=("self",)).first()
 
 
-def _undeploy(actor: User, deployment: Deployment, *, again: bool = False, hurry: bool = False) -> Operation:
+def _undeploy(actor: User, deployment: Deployment, *, again: bool = False) -> Operation:
     deployment.status = Deployment.Status.UNDEPLOYING
     deployment.save(update_fields=["status"])
-    return _operate(actor, deployment, Operation.Kind.UNDEPLOY, again=again, hurry=hurry)
+    return _operate(actor, deployment, Operation.Kind.UNDEPLOY, again=again)
 
 
 def _operate(
@@ -330,7 +353,6 @@ def _operate(
     replaces: PipelineVersion | None = None,
     because: Because = NO_REASON,
     again: bool = False,
-    hurry: bool = False,
 ) -> Operation:
     operation = Operation.objects.create(
         kind=kind,
@@ -341,7 +363,6 @@ def _operate(
         reason=because.reason,
         site=because.site,
         again=again,
-        hurry=hurry,
     )
     name = deployment.pipeline.name
     audit(
@@ -354,7 +375,6 @@ def _operate(
         **({"restart": list(restart)} if restart else {}),
         **({"reason": because.reason} if because.reason else {}),
         **({"again": True} if again else {}),
-        **({"hurry": True} if hurry else {}),
     )
     commands.send(tasks.OPERATION, str(operation.pk))
     announce()

@@ -20,6 +20,8 @@ class Operation(models.Model):
         DONE = "done"
         FAILED = "failed"
 
+    UNFINISHED = (Status.PENDING, Status.RUNNING)
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=16, choices=Kind.choices)
     deployment = models.ForeignKey(
@@ -53,7 +55,7 @@ class Operation(models.Model):
     undelivered = models.JSONField(
         default=list
     )  # of groups that end: what waits at their deliverers, as control counted it last (Undelivered)
-    hurry = models.BooleanField(default=False)  # it does not wait for deliverers
+    hurry = models.BooleanField(default=False)  # it waits for no deliverer any more
     again = models.BooleanField(default=False)  # after this undeployment the same version is deployed again
     # the deployment that was ordered when this undeployment had ended
     next = models.OneToOneField("self", on_delete=models.SET_NULL, null=True, related_name="+")

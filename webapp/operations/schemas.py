@@ -28,7 +28,8 @@ class Undelivered(TypedDict):
 
     element: str
     title: str
-    rows: int
+    rows: int | None
+    """null if Kafka did not say how many"""
     estimated: bool
     """whether the number of rows is an estimate"""
     why: str
@@ -62,7 +63,7 @@ class Operation(TypedDict):
     undelivered: list[Undelivered]
     """the undelivered rows of the elements that end, as control last counted them"""
     hurry: bool
-    """whether the undeployment does not wait for deliveries"""
+    """whether somebody does not want to wait for deliveries"""
     again: bool
     """whether Fogline deploys the same version again after this undeployment"""
     next: str | None

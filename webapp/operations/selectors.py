@@ -33,7 +33,7 @@ def operation_json(operation: Operation) -> schemas.Operation:
                 "why": each["why"],
             }
             for each in operation.undelivered
-            if each["rows"]
+            if each["rows"] != 0
         ],
         "hurry": operation.hurry,
         "again": operation.again,

@@ -13,9 +13,12 @@ from webapp.problems import Missing
 
 
 def pipeline_named(name: str, *, for_update: bool = False) -> Pipeline:
-    """Returns the pipeline, or raises Missing. `for_update` locks its row until the transaction ends."""
+    """Returns the pipeline, or raises Missing. `for_update` locks its row until the transaction ends. Others
+    may refer to it meanwhile: control does, when it deploys it again."""
     rows = Pipeline.objects.select_related("updated_by")
-    pipeline = (rows.select_for_update(of=("self",)) if for_update else rows).filter(name=name).first()
+    pipeline = (
+        (rows.select_for_update(no_key=True, of=("self",)) if for_update else rows).filter(name=name).first()
+    )
     if pipeline is None:
         raise Missing(f'There is no pipeline "{name}".', next="See the list of pipelines.")
     return pipeline

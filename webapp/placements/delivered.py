@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from pipeline_runtime.model.connectors import ConnectorStatus
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import Deployment, Replica
 from webapp.placements.selectors import left_over_of, specs_of
@@ -38,10 +39,9 @@ def delivered_streams(
 
 def failing_connectors(deployment: Deployment) -> dict[str, str]:
     """Returns why the connectors fail whose nodes tell of them, by element: empty of one that does not fail,
-    without a full stop."""
-    statuses = Replica.objects.filter(deployment=deployment).values_list("status", flat=True)
-    return {
-        each["element"]: each["why"].rstrip(".") if each["state"] == "failing" else ""
-        for status in statuses
-        for each in status.get("connectors") or ()
-    }
+    without a full stop. What a node tells counts that is to run the group, not what a former one has told."""
+    placed = {*deployment.placements.values_list("group", "node", "generation")}
+    rows = Replica.objects.filter(deployment=deployment)
+    told = [row.status for row in rows if (row.group, row.node_id, row.generation) in placed]
+    connectors = (ConnectorStatus.model_validate(each) for one in told for each in one.get("connectors", ()))
+    return {each.element: each.trouble for each in connectors}

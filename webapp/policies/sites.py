@@ -24,8 +24,6 @@ from webapp.placements.models import Deployment
 from webapp.policies.facts import DeployedGroup, policy_of
 from webapp.policies.models import Policy
 
-UNFINISHED = (Operation.Status.PENDING, Operation.Status.RUNNING)
-
 
 def copied_now(policies: Iterable[PurePolicy], groups: Mapping[str, DeployedGroup]) -> list[Copied]:
     """Returns running pipelines that have copies at sites and that one of the policies is about."""
@@ -34,7 +32,9 @@ def copied_now(policies: Iterable[PurePolicy], groups: Mapping[str, DeployedGrou
         return []
     known = set(Node.objects.exclude(site="").values_list("site", flat=True))
     deployments = {group.deployment.pk: group.deployment for group in groups.values()}
-    upgrading = set(Operation.objects.filter(status__in=UNFINISHED).values_list("deployment_id", flat=True))
+    upgrading = set(
+        Operation.objects.filter(status__in=Operation.UNFINISHED).values_list("deployment_id", flat=True)
+    )
     found = []
     for id, deployment in deployments.items():
         name, document = deployment.pipeline.name, deployment.version.document

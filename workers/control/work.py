@@ -25,7 +25,6 @@ from workers.control.handovers.restorations import order_restorations
 from workers.control.handovers.standbys import tidy_copies
 from workers.control.letters import elements_with_orders, settle_letters
 from workers.control.operations.driver import drive_operation
-from workers.control.operations.observing import UNFINISHED
 from workers.control.policies import PolicyKeeper
 
 log = logging.getLogger(__name__)
@@ -109,7 +108,7 @@ class Work:
             seen = self._context.work.wait(seen, self._context.tuning.sweep_s)
 
     def _start_what_is_left(self) -> None:
-        for operation in Operation.objects.filter(status__in=UNFINISHED).order_by("created_at"):
+        for operation in Operation.objects.filter(status__in=Operation.UNFINISHED).order_by("created_at"):
             self.operation(str(operation.pk))
         for handover in Handover.objects.filter(outcome__isnull=True):
             self.handover(str(handover.pk))

@@ -59,6 +59,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", f"{E}/dead-letters/orders/{NOBODYS}/put-back", None, "operator"),
     ("GET", "/handovers", None, "viewer"),
     ("GET", "/operations", None, "viewer"),
+    ("POST", f"/operations/{NOBODYS}/hurry", None, "editor"),
     ("GET", "/nodes", None, "viewer"),
     ("GET", "/nodes/edge-a", None, "viewer"),
     ("GET", "/nodes/edge-a/history", None, "viewer"),

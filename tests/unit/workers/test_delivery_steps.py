@@ -32,12 +32,20 @@ from workers.control.operations.phases import OperationPhase as P
 from workers.control.operations.steps import next_step
 
 DELIVERS = replace(undeploy(P.DELIVER), delivers=True, undelivered=WAITING.undelivered)
+STOPS = replace(DELIVERS, phase=P.STOP)
 WORDS = "MQTT out to deliver 1,200 rows"
 RETIRED = replace(OWNS, owns=False, retired=True)
+LIMIT = LIMIT_MS[P.DELIVER]
+UNKNOWN = replace(AWAY, undelivered=tuple(replace(each, rows=None) for each in WAITING.undelivered))
+ASKS = f"Kafka to say how many rows are not delivered: {AWAY.away}"
 
 
-def left(rows: int, at: int) -> Answer:
-    return Answer(T0, undelivered=(Undelivered("mqtt", "MQTT out", "power", rows=rows, at=at),))
+def left(rows: int, at: int, why: str = "") -> Answer:
+    return Answer(T0, undelivered=(Undelivered("mqtt", "MQTT out", "power", rows=rows, at=at, why=why),))
+
+
+def noted(answer: Answer, deadline_ms: int) -> NoteUndelivered:
+    return NoteUndelivered(answer.undelivered, deadline_ms)
 
 
 @pytest.mark.parametrize(
@@ -46,44 +54,93 @@ def left(rows: int, at: int) -> Answer:
         (replace(undeploy(P.RETIRE), delivers=True), undeploying(RETIRED), enters(P.DELIVER)),
         (DELIVERS, undeploying(RETIRED), CountUndelivered()),
         (DELIVERS, undeploying(RETIRED, kafka=WAITING), Wait(WORDS)),
+        (DELIVERS, undeploying(RETIRED, kafka=left(1100, 107)), noted(left(1100, 107), T0 + LIMIT)),
+        # that its connector fails now is no delivery
+        (DELIVERS, undeploying(RETIRED, kafka=left(1200, 7, "no")), noted(left(1200, 7, "no"), DEADLINE)),
+        (
+            replace(DELIVERS, undelivered=left(0, 7).undelivered),
+            undeploying(kafka=left(0, 7)),
+            enters(P.STOP),
+        ),
         (
             DELIVERS,
-            undeploying(RETIRED, kafka=left(1100, 107)),
-            NoteUndelivered(left(1100, 107).undelivered, T0 + LIMIT_MS[P.DELIVER]),
+            undeploying(replace(RETIRED, node_up=False), kafka=WAITING),
+            Wait(f"{WORDS} (edge-a does not answer)"),
         ),
-        (DELIVERS, undeploying(RETIRED, kafka=left(0, 7)), enters(P.STOP)),
-        (DELIVERS, undeploying(replace(RETIRED, node_up=False), kafka=WAITING), enters(P.STOP)),
+        # the group runs nowhere any more, since an upgrade before has failed
+        (DELIVERS, undeploying(kafka=WAITING), enters(P.STOP)),
         (replace(DELIVERS, hurries=True), undeploying(RETIRED), CountUndelivered()),
         (replace(DELIVERS, hurries=True), undeploying(RETIRED, kafka=WAITING), enters(P.STOP)),
-        (replace(DELIVERS, phase=P.STOP), undeploying(RETIRED), CountUndelivered()),
-        (
-            replace(DELIVERS, phase=P.STOP),
-            undeploying(RETIRED, kafka=left(3, 1204)),
-            NoteUndelivered(left(3, 1204).undelivered, DEADLINE),
-        ),
-        (replace(DELIVERS, phase=P.STOP), undeploying(RETIRED, kafka=WAITING), enters(P.DELETE)),
-        (replace(DELIVERS, phase=P.STOP), undeploying(RETIRED, kafka=AWAY), enters(P.DELETE)),
+        (STOPS, undeploying(RETIRED), CountUndelivered()),
+        (STOPS, undeploying(RETIRED, running=("power on edge-a",)), Wait("power on edge-a to stop")),
+        (STOPS, undeploying(RETIRED, kafka=left(3, 1204)), noted(left(3, 1204), DEADLINE)),
+        (STOPS, undeploying(RETIRED, kafka=WAITING), enters(P.DELETE)),
     ],
 )
 def test_rows_are_delivered_before_their_streams_go(progress: Progress, seen: Observed, step: Step) -> None:
     assert next_step(progress, seen, T0) == step
 
 
-def test_deliveries_are_waited_for_until_none_comes_for_a_while() -> None:
-    seen = undeploying(RETIRED, kafka=WAITING)
+@pytest.mark.parametrize("up", [True, False])
+def test_deliveries_are_waited_for_until_none_comes_for_a_while(up: bool) -> None:
+    """Also if the deliverer's node is away: it may only be starting again."""
+    seen = undeploying(replace(RETIRED, node_up=up), kafka=WAITING)
+    late_ms = max(DEADLINE, LIMIT)
     assert next_step(DELIVERS, seen, DEADLINE - 1) == CountUndelivered()
-    assert next_step(DELIVERS, seen, DEADLINE) == enters(P.STOP, DEADLINE)
-    away = undeploying(RETIRED, kafka=AWAY)
-    waits = next_step(DELIVERS, away, T0)
-    assert waits == Wait(f"Kafka to say how many rows are not delivered: {AWAY.away}")
-    assert next_step(DELIVERS, away, DEADLINE) == enters(P.STOP, DEADLINE)
+    assert next_step(DELIVERS, seen, late_ms) == enters(P.STOP, late_ms)
 
 
-def test_what_was_not_delivered_is_said_with_the_reason() -> None:
-    one = Undelivered("mqtt", "MQTT out", "power", rows=1, why="the broker does not answer")
-    many = Undelivered("table", "Table", "power", rows=12_000, estimated=True)
-    none = Undelivered("other", "Other", "power", rows=0, at=5)
-    assert not_delivered([one, none, many]) == (
-        " Not delivered: 1 row (the broker does not answer) of MQTT out; about 12,000 rows of Table."
+def test_the_time_for_deliveries_begins_anew_when_kafka_is_back() -> None:
+    away = undeploying(RETIRED, kafka=UNKNOWN)
+    assert next_step(DELIVERS, away, T0) == noted(UNKNOWN, T0 + LIMIT)
+    unknown = replace(DELIVERS, undelivered=UNKNOWN.undelivered, deadline_ms=T0 + LIMIT)
+    assert next_step(unknown, away, T0) == Wait(ASKS)
+    back_ms = T0 + LIMIT - 1
+    seen = undeploying(RETIRED, kafka=replace(WAITING, at_ms=back_ms))
+    assert next_step(unknown, seen, back_ms) == noted(WAITING, back_ms + LIMIT)
+    assert next_step(unknown, away, T0 + LIMIT) == enters(P.STOP, T0 + LIMIT)
+    assert next_step(replace(unknown, hurries=True), away, T0) == enters(P.STOP)
+
+
+def test_when_all_has_stopped_kafka_is_asked_until_the_time_is_over() -> None:
+    """It is then stored that nobody knows, and not what was counted before."""
+    away = undeploying(kafka=UNKNOWN)
+    assert next_step(STOPS, away, T0) == Wait(f"Kafka to say how many rows were not delivered: {AWAY.away}")
+    assert next_step(STOPS, away, DEADLINE - 1) == CountUndelivered()
+    assert next_step(STOPS, away, DEADLINE) == noted(UNKNOWN, DEADLINE)
+    unknown = replace(STOPS, undelivered=UNKNOWN.undelivered)
+    assert next_step(unknown, away, DEADLINE) == enters(P.DELETE, DEADLINE)
+
+
+ONE = Undelivered("mqtt", "MQTT out", "power", rows=1, why="the broker does not answer")
+MANY = Undelivered("table", "Table", "power", rows=12_000, estimated=True)
+NONE = Undelivered("other", "Other", "power", rows=0, at=5)
+NOBODY_KNOWS = Undelivered("lost", "Lost", "power", rows=None, topic="fl.d.lost.out")
+
+
+@pytest.mark.parametrize(
+    ("undelivered", "words"),
+    [
+        (
+            [ONE, NONE, MANY],
+            " Not delivered: 1 row of MQTT out (the broker does not answer); about 12,000 rows of Table.",
+        ),
+        (
+            [MANY, NOBODY_KNOWS],
+            " Not delivered: about 12,000 rows of Table. Kafka did not say how many rows of Lost were not "
+            "delivered. These streams are kept in Kafka: fl.d.lost.out. Delete them there when nobody needs "
+            "them.",
+        ),
+        ([NONE], ""),
+    ],
+)
+def test_what_was_not_delivered_is_said(undelivered: list[Undelivered], words: str) -> None:
+    assert not_delivered(undelivered) == words
+
+
+def test_what_is_kept_is_not_told_as_lost() -> None:
+    assert not_delivered([MANY, NOBODY_KNOWS], kept=True) == (
+        " Not delivered yet: about 12,000 rows of Table. Kafka did not say how many rows of Lost were not "
+        "delivered. They go with the next deployment, or when it is undeployed."
     )
-    assert not_delivered([none]) == ""
+    assert not_delivered([NONE], kept=True) == ""

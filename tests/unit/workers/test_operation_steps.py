@@ -306,7 +306,7 @@ def progresses(draw: st.DrawFn) -> Progress:
         asks=kind == "upgrade" and draw(st.booleans()),
         orders=draw(st.integers(0, ORDERS_MAX)),
         failing=draw(st.dictionaries(st.sampled_from(GROUPS), st.integers(T0 - 10**6, T0))),
-        delivers=phase is P.DELIVER or (phase is P.RETIRE and draw(st.booleans())),
+        delivers=phase is P.DELIVER or (phase in (P.RETIRE, P.STOP) and draw(st.booleans())),
         hurries=kind == "undeploy" and draw(st.booleans()),
     )
 
@@ -414,7 +414,7 @@ def test_each_phase_is_entered_where_the_table_says_and_everywhere_it_says() -> 
         phase = chance.choice(UPGRADES if kind == "upgrade" else PHASES[kind])
         progress = Progress(kind, phase, T0, error="No." if kind == "deploy" and phase is P.STOP else "")
         if kind != "deploy":
-            delivers = phase is P.DELIVER or (phase is P.RETIRE and chance.random() < 0.5)
+            delivers = phase is P.DELIVER or (phase in (P.RETIRE, P.STOP) and chance.random() < 0.5)
             progress = replace(progress, delivers=delivers)
         if kind == "upgrade":
             progress = to_do(chance, progress)

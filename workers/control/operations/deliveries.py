@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workers.control.operations.limits import LIMIT_MS, asks_again, enter, in_vain, wait
+from workers.control.operations.limits import LIMIT_MS, asked_long_enough, asks_again, enter, in_vain, wait
 from workers.control.operations.model import (
+    Answer,
     CountUndelivered,
+    GroupSeen,
     NoteUndelivered,
     Observed,
     Progress,
@@ -17,55 +19,90 @@ from workers.control.operations.phases import OperationPhase as P
 
 
 def deliver(progress: Progress, seen: Observed, now_ms: int) -> Step:
-    """Waits for as long as rows are delivered, and ends LIMIT_MS after the last one."""
+    """Waits for as long as rows are delivered, and ends LIMIT_MS after the last one.
+
+    When Kafka answers again after it was away, that time begins anew. Kafka itself is waited for as long.
+    """
     answer = seen.kafka
-    if progress.hurries:  # a connector that has ended no longer tells why it failed
-        return count_last(progress, seen) or enter(P.STOP, now_ms)
     if answer is None:
         return CountUndelivered()
-    if answer.away:
-        awaited = [f"Kafka to say how many rows are not delivered: {answer.away}"]
-    elif _has_moved(progress.undelivered, answer.undelivered):
-        return NoteUndelivered(answer.undelivered, now_ms + LIMIT_MS[P.DELIVER])
-    else:
-        up = {each.group for each in seen.groups if each.node_up}
-        awaited = [
-            f"{each.title} to deliver {_rows(each)}"
-            for each in answer.undelivered
-            if each.rows and each.group in up
-        ]
-        if not awaited:
-            return enter(P.STOP, now_ms)
-    if in_vain(progress, seen, now_ms):
+    if answer.undelivered != progress.undelivered:
+        has_moved = _has_moved(progress.undelivered, answer.undelivered)
+        until_ms = now_ms + LIMIT_MS[P.DELIVER] if has_moved else progress.deadline_ms
+        return NoteUndelivered(answer.undelivered, until_ms)
+    awaited = _awaited(answer, seen)
+    # What is counted here says why a connector fails. One that has ended says it no longer.
+    if not awaited or progress.hurries or in_vain(progress, seen, now_ms):
         return enter(P.STOP, now_ms)
     return CountUndelivered() if asks_again(answer, now_ms) else wait(seen, *awaited)
 
 
-def count_last(progress: Progress, seen: Observed) -> Step | None:
-    """Returns how to learn what was not delivered when nothing runs any more, or None if it is stored, or if
-    Kafka does not answer."""
+def _awaited(answer: Answer, seen: Observed) -> list[str]:
+    """Returns what is waited for, in words. A node that does not answer may only be starting again."""
+    if answer.away:
+        return [f"Kafka to say how many rows are not delivered: {answer.away}"]
+    groups = {each.group: each for each in seen.groups}
+    return [
+        f"{each.title} to deliver {_rows(each)}{_why(each) if group.node_up else _silent(group)}"
+        for each in answer.undelivered
+        if each.rows and (group := groups.get(each.group)) is not None
+    ]
+
+
+def _silent(group: GroupSeen) -> str:
+    return f" ({group.node} does not answer)"
+
+
+def count_last(progress: Progress, seen: Observed, now_ms: int) -> Step | None:
+    """Returns how to learn what was not delivered when nothing runs any more, or None if it is stored.
+
+    If Kafka does not answer until the phase's time is over, it is stored that nobody knows.
+    """
     answer = seen.kafka
-    if not progress.delivers or (answer is not None and answer.away):
+    if not progress.delivers:
         return None
     if answer is None:
         return CountUndelivered()
+    if answer.away and not asked_long_enough(progress, now_ms):
+        if asks_again(answer, now_ms):
+            return CountUndelivered()
+        return wait(seen, f"Kafka to say how many rows were not delivered: {answer.away}")
     if answer.undelivered == progress.undelivered:
         return None
     return NoteUndelivered(answer.undelivered, progress.deadline_ms)
 
 
 def _has_moved(before: Iterable[Undelivered], now: Iterable[Undelivered]) -> bool:
-    return {each.element: each.at for each in before} != {each.element: each.at for each in now}
+    """Returns whether a row was delivered, or whether Kafka answers and did not before, or the other way
+    round."""
+    return {_place(each) for each in before} != {_place(each) for each in now}
 
 
-def not_delivered(undelivered: Iterable[Undelivered]) -> str:
-    """Returns which rows were not delivered, as the end of a message. It is empty if all were."""
-    left = "; ".join(f"{_rows(each)} of {each.title}" for each in undelivered if each.rows)
-    return left and f" Not delivered: {left}."
+def _place(each: Undelivered) -> tuple[str, int | None]:
+    return each.element, None if each.rows is None else each.at
+
+
+def not_delivered(undelivered: Iterable[Undelivered], *, kept: bool = False) -> str:
+    """Returns which rows were not delivered, as the end of a message. It is empty if all were. `kept`: their
+    streams go on to exist, so the rows are not lost."""
+    found = tuple(undelivered)
+    text = ""
+    if known := "; ".join(f"{_rows(each)} of {each.title}{_why(each)}" for each in found if each.rows):
+        text = f" Not delivered{' yet' if kept else ''}: {known}."
+    if unknown := [each for each in found if each.rows is None]:
+        titles = ", ".join(each.title for each in unknown)
+        text += f" Kafka did not say how many rows of {titles} were not delivered."
+        if not kept:
+            topics = ", ".join(each.topic for each in unknown)
+            text += f" These streams are kept in Kafka: {topics}. Delete them there when nobody needs them."
+    if text and kept:
+        text += " They go with the next deployment, or when it is undeployed."
+    return text
 
 
 def _rows(each: Undelivered) -> str:
-    """Returns how many rows wait, and why if their connector fails."""
-    count = "1 row" if each.rows == 1 else f"{each.rows:,} rows"
-    why = f" ({each.why})" if each.why else ""
-    return f"{'about ' if each.estimated else ''}{count}{why}"
+    return f"{'about ' if each.estimated else ''}{'1 row' if each.rows == 1 else f'{each.rows:,} rows'}"
+
+
+def _why(each: Undelivered) -> str:
+    return f" ({each.why})" if each.why else ""

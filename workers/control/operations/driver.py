@@ -53,7 +53,6 @@ from workers.control.operations.model import (
     Wait,
 )
 from workers.control.operations.observing import (
-    UNFINISHED,
     concerned,
     groups_seen,
     running,
@@ -113,7 +112,7 @@ class _Driver:
             self._answer = undelivered.counted(operation, self._streams(operation), self._context.kafka)
         elif isinstance(step, DeleteTopics):
             self._answer = effects.remove_topics(operation, self._context.kafka)
-        elif not isinstance(step, Wait):
+        elif not isinstance(step, Wait | NoteUndelivered):
             self._context.desired.notify()
         return step
 
@@ -130,7 +129,7 @@ class _Driver:
         """Locks the deployment as well, so that a user undeploys it before this step or after it."""
         rows = Operation.objects.select_for_update(of=("self", "deployment"), no_key=True)
         rows = rows.select_related("deployment__pipeline", "deployment__version")
-        return rows.filter(pk=self._id, status__in=UNFINISHED).first()
+        return rows.filter(pk=self._id, status__in=Operation.UNFINISHED).first()
 
     def _failed(self, error: Exception) -> Step | None:
         """Ends the operation after an error that nobody foresaw, or because its document is no longer
@@ -334,7 +333,8 @@ class _Driver:
                 record.end_failed(operation, step)
             case Done(left_over):
                 self._end_done(operation, left_over)
-        log.info("%s of %s: %s", operation.kind, deployment.pk, step)
+        told = logging.DEBUG if isinstance(step, NoteUndelivered) else logging.INFO  # it comes each second
+        log.log(told, "%s of %s: %s", operation.kind, deployment.pk, step)
         record.save(operation)
 
     def _enter(self, operation: Operation, phase: P, deadline_ms: int | None) -> None:

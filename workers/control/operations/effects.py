@@ -36,6 +36,7 @@ from webapp.placements.selectors import planned_for, specs_of
 from workers.control.context import now_ms
 from workers.control.operations.model import Answer, Unplaced
 from workers.control.operations.reconnecting import connections, note_left_over
+from workers.control.operations.undelivered import topics_kept
 from workers.control.replica_rows import epoch_known, reported
 
 log = logging.getLogger(__name__)
@@ -425,7 +426,8 @@ def create_topics(specs: Iterable[GroupSpec], kafka: KafkaSettings) -> Answer:
 
 
 def remove_topics(operation: Operation, kafka: KafkaSettings) -> Answer:
-    """Deletes the topics that an upgrade leaves and nobody needs; otherwise all topics of the deployment."""
+    """Deletes the topics that an upgrade leaves and nobody needs; otherwise all topics of the deployment. A
+    stream stays of which nobody knows whether it was delivered."""
     deployment = operation.deployment
     # Older copies and checkpoints of groups that stay may still read these, until the undeployment.
     former = {each["topic"] for placement in deployment.placements.all() for each in placement.former_inputs}
@@ -436,7 +438,8 @@ def remove_topics(operation: Operation, kafka: KafkaSettings) -> Answer:
         names = [topic.name for topic in _topics([*_deployed_specs(deployment), *left])]
         # And those that failed upgrades have left.
         names += [name for broken in deployment.operations.exclude(obsolete=[]) for name in broken.obsolete]
-    names = [*dict.fromkeys(names)]
+    kept = topics_kept(operation)
+    names = [name for name in dict.fromkeys(names) if name not in kept]
     if not names:
         return Answer(now_ms())
     try:

@@ -16,7 +16,9 @@ LIMIT_MS: dict[OperationPhase, int] = {
     P.READ: 600_000,  # a group that lags has to catch up
     P.SETTLE: 90_000,  # longer than Kafka may take to answer an operation that is under way
     P.RETIRE: 40_000,
-    P.DELIVER: 30_000,  # without a row that is delivered
+    # Without a row that is delivered. It is longer than a connector waits between two tries, and than a node
+    # needs to start again.
+    P.DELIVER: 90_000,
     P.STOP: 30_000,
     P.DELETE: 30_000,
 }

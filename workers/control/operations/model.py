@@ -20,15 +20,17 @@ class Undelivered:
     element: str
     title: str  # what people call it
     group: str
-    rows: int
+    rows: int | None  # None if Kafka did not say it
     at: int = 0  # the offset in its stream after the last row that is delivered
     estimated: bool = False  # there are about so many
     why: str = ""  # why its connector fails, without a full stop
+    topic: str = ""  # the stream
+    unread: bool = False  # the element itself has not read them, so it has put nothing out for them
 
 
 @dataclass(frozen=True)
 class Progress:
-    """An operation as it is stored. `groups`, `added`, `removed` and `later` belong to upgrades only."""
+    """An operation as it is stored. `groups`, `added` and `removed` belong to upgrades only."""
 
     kind: Kind
     phase: OperationPhase
@@ -37,7 +39,7 @@ class Progress:
     groups: tuple[str, ...] = ()  # still to change; ORDER and OWN are at the first
     added: tuple[str, ...] = ()  # to add, and do not run yet
     removed: tuple[str, ...] = ()  # to remove next, and may still run
-    later: tuple[str, ...] = ()  # to remove when those have gone
+    later: tuple[str, ...] = ()  # to remove when those have gone; of an undeployment, to end when others have
     gives: frozenset[str] = frozenset()  # groups to remove from which others go on
     # In SETTLE, ORDER and START: some groups begin where others stop, or have rows to read first.
     asks: bool = False
@@ -65,6 +67,7 @@ class GroupSeen:
     refused: str | None = None  # why the newest order was refused
     retired: bool = False
     wanted: bool = True  # whether it is still to have an owner
+    ends: bool = True  # it was told to end for good, or will be at once
     moving: bool = False
 
 
@@ -84,7 +87,7 @@ class Answer:
     away: str = ""  # that Kafka did not answer, without a full stop
     unread: str = ""  # which rows have to be read first, in words
     starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # group -> ClaimOrder.positions
-    undelivered: tuple[Undelivered, ...] = ()  # of all elements that deliver
+    undelivered: tuple[Undelivered, ...] = ()  # of all elements that deliver, also if Kafka is away
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,8 @@ class DeleteTopics:
 
 @dataclass(frozen=True)
 class ReadPositions:
-    """Asks where the groups have stopped from which the groups at work go on."""
+    """Asks where the groups have stopped from which the groups at work go on; in an undeployment, whether the
+    groups that end next have read all."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,6 @@ from webapp.placements.models import GroupPlacement, Replica
 from workers.control.operations import effects
 from workers.control.operations.model import GroupSeen
 
-UNFINISHED = (Operation.Status.PENDING, Operation.Status.RUNNING)
-
 
 def concerned(operation: Operation, groups: Collection[str]) -> Collection[str] | None:
     """Returns the groups that a phase concerns, or None for all of the deployment."""
@@ -48,6 +46,7 @@ def _group(placement: GroupPlacement, names: Mapping[str, str]) -> GroupSeen:
         node=placement.node.name,
         node_up=placement.node.up,
         wanted=placement.role == "owner",
+        ends=placement.retire,
         moving=handovers.exists(),
     )
     status = effects.status_on(placement)
@@ -77,7 +76,9 @@ def unsettled(operation: Operation, removed: Collection[str]) -> tuple[str, ...]
     moving = [f"the move of {names.get(each.group, each.group)} to end" for each in handovers]
     if operation.kind == Operation.Kind.UPGRADE:
         return tuple(moving)
-    before = deployment.operations.filter(status__in=UNFINISHED, created_at__lt=operation.created_at)
+    before = deployment.operations.filter(
+        status__in=Operation.UNFINISHED, created_at__lt=operation.created_at
+    )
     return (*moving, *(f"the {each.get_kind_display().lower()} before it to end" for each in before))
 
 
@@ -92,11 +93,11 @@ def running(operation: Operation, only: Collection[str] | None) -> tuple[str, ..
 
 
 def _copies(operation: Operation, only: Collection[str] | None, **where: object) -> tuple[str, ...]:
-    """Returns the copies that have not stopped, in words."""
+    """Returns the copies that have not stopped, in words. A copy stands still before its connectors end."""
     rows = Replica.objects.filter(deployment=operation.deployment, **where)
-    rows = rows.exclude(role=Role.STOPPED.value)
     rows, names = rows if only is None else rows.filter(group__in=only), titles(operation)
     return tuple(
         f"{names.get(row.group, row.group)} on {row.node.name}"
         for row in rows.select_related("node").order_by("group", "node__name")
+        if row.role != Role.STOPPED.value or row.status.get("connectors")
     )

@@ -140,10 +140,11 @@ def _upgrade_failed(operation: Operation, why: Fail) -> None:
     run_on(deployment)
     fresh = ", ".join(deployment.name_of(element) for element in operation.restart)
     kept = f"At most the state of {fresh} is lost, as was agreed." if fresh else "Nothing is lost."
+    waiting = _not_delivered(operation, kept=True)
     waits = " What reads from an element that is missing now waits." if deployment.left_over else ""
     text = (
         f"{why.message} What was upgraded before it runs on, the rest runs as before.{waits} {kept} Deploy "
-        f"a corrected version, or the former one, to go on from where it is.{_not_delivered(operation)}"
+        f"a corrected version, or the former one, to go on from where it is.{waiting}"
     )
     log.warning("%s was not upgraded: %s", pipeline.name, why.message)
     _end(operation, Operation.Status.FAILED, text, why.faults)
@@ -215,8 +216,8 @@ def end_undeployed(operation: Operation, topics_left: str) -> None:
     record_event("pipeline.undeployed", text, severity=severity, pipeline=pipeline.name)
 
 
-def _not_delivered(operation: Operation) -> str:
-    return not_delivered(Undelivered(**each) for each in operation.undelivered)
+def _not_delivered(operation: Operation, *, kept: bool = False) -> str:
+    return not_delivered((Undelivered(**each) for each in operation.undelivered), kept=kept)
 
 
 def _end(operation: Operation, status: str, message: str, faults: Sequence[GroupFault] = ()) -> None:

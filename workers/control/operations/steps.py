@@ -34,8 +34,9 @@ The phases:
     SETTLE    -                                   handovers and the operation before to end         90 s
     READ      Kafka is asked for positions        groups to remove to have read last rows          600 s
     RETIRE    groups are to end for good          those to confirm it that can                      40 s
-    DELIVER   Kafka is asked what was delivered   deliverers to deliver, 30 s for the next row
-    STOP      nothing of the groups is wanted     nodes that answer to run nothing of them          30 s
+    DELIVER   Kafka is asked what was delivered   deliverers to deliver, 90 s for the next row
+    STOP      nothing of the groups is wanted     nodes that answer to run nothing of them,         30 s
+                                                  Kafka to say what was not delivered
     DELETE    Kafka is asked to delete topics     its answer; a failed deployment asks once         30 s
 
 In an upgrade, SETTLE to STOP concern the groups to remove, and PLACE, START and RUN the groups to add. In
@@ -52,7 +53,7 @@ just ends, and the undeployment clears away. An undeployment always ends as done
 leave, and what was not delivered.
 
 While a group ends its ingesters end, and its deliverers go on. In STOP they end too, and what they have not
-delivered is counted.
+delivered is counted. A stream of which Kafka does not say that is not deleted.
 
 Deadlines are instants, stored when the phase began. A restart of control changes none. But nodes may have
 been started together with control, so nothing is concluded from what they say until they have been heard for
@@ -421,7 +422,7 @@ def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
             )
         return wait(seen, *(f"{what} to stop" for what in seen.unconfirmed))
     if not seen.running or in_vain(progress, seen, now_ms):
-        if (counts := count_last(progress, seen)) is not None:
+        if (counts := count_last(progress, seen, now_ms)) is not None:
             return counts
         if progress.kind == "upgrade":
             return (

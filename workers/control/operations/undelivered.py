@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from functools import partial
 
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.delivered import undelivered
@@ -27,29 +28,35 @@ def streams(
 
 
 def counted(operation: Operation, found: Sequence[DeliveredStream], kafka: KafkaSettings) -> Answer:
-    whys, before = (
-        failing_connectors(operation.deployment),
-        {each.element: each for each in stored(operation, found)},
-    )
-    result = []
-    try:
-        for each in found:
+    """Asks Kafka. One stream of which it says nothing hides nothing of the others."""
+    whys = failing_connectors(operation.deployment)
+    before = {each.element: each.why for each in stored(operation, found)}
+    result, away = [], ""
+    for each in found:
+        told = partial(Undelivered, each.element, each.title, each.group, topic=each.topic)
+        # A connector that has ended says nothing any more.
+        why = whys.get(each.element, before.get(each.element, ""))
+        try:
             rows = undelivered(kafka, each.topic)
-            # A connector that has ended says nothing any more.
-            known = before[each.element].why if each.element in before else ""
-            why = whys.get(each.element, known) if rows.rows else ""
-            result.append(
-                Undelivered(each.element, each.title, each.group, rows.rows, rows.at, rows.estimated, why)
-            )
-    except Exception as error:
-        return Answer(now_ms(), away=f"Kafka at {kafka.bootstrap} does not answer ({type(error).__name__})")
-    return Answer(now_ms(), undelivered=tuple(result))
+        except Exception as error:  # any error of the Kafka client
+            away = f"Kafka at {kafka.bootstrap} does not answer ({type(error).__name__})"
+            result.append(told(None, why=why))
+        else:
+            result.append(told(rows.rows, rows.at, rows.estimated, why if rows.rows else ""))
+    return Answer(now_ms(), away=away, undelivered=tuple(result))
 
 
 def stored(operation: Operation, found: Sequence[DeliveredStream]) -> tuple[Undelivered, ...]:
     """Returns what was counted last of these streams."""
     elements = {each.element for each in found}
     return tuple(Undelivered(**each) for each in operation.undelivered if each["element"] in elements)
+
+
+def topics_kept(operation: Operation) -> set[str]:
+    """Returns the streams of which Kafka did not say what was not delivered, also to an upgrade before: they
+    may hold the only copy."""
+    before = operation.deployment.operations.filter(status=Operation.Status.DONE)
+    return {each["topic"] for one in (operation, *before) for each in one.undelivered if each["rows"] is None}
 
 
 def note(operation: Operation, found: Sequence[Undelivered]) -> None:

@@ -148,6 +148,7 @@ class DesiredReplica(Frozen):
     backup: BackupPlace | None = None  # where its checkpoints also go
     paused_since_ms: int | None = None  # when the user paused it; None while it is not paused
     retire: bool = False  # with role OWNER: commit RETIRE, then stop
+    closing: bool = False  # with role OWNER: its ingesters end for good, the rest goes on
     generation: int = 1  # a new generation discards the local state and starts from `source` again
     java_ends: tuple[JavaEnd, ...] = ()  # on any node, since a user last vouched for the group
     vouched: str = ""  # changes when a user asks to start the group again; earlier ends do not count then

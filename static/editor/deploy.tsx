@@ -200,7 +200,8 @@ async function goOnNow({ id, kind, again }: Operation): Promise<void> {
     title: `${action}: ${pipelineTitle(current())}?`,
     text: (
       <>
-        Fogline does not wait any longer. Rows that are not delivered then are lost. <LostNow id={id} />
+        Fogline does not wait any longer. Rows that are not read or not delivered then are lost.{" "}
+        <LostNow id={id} />
         {again && " Then it is deployed again, as was ordered."}
       </>
     ),
@@ -221,9 +222,7 @@ const nowWords = (kind: OperationKind) => (kind === "undeploy" ? "Undeploy now" 
 /** How many rows wait, as long as the user thinks about it. */
 function LostNow({ id }: { id: string }) {
   const { operation } = useDeploy();
-  return operation?.id === id && operation.phase !== "DELIVER"
-    ? "It does not wait for deliveries at the moment."
-    : lostNow(operation?.undelivered ?? []);
+  return lostNow(operation?.id === id ? operation.undelivered : []);
 }
 
 /** The operation that the address names: the page that has ordered it leads here. */
@@ -311,7 +310,7 @@ export function DeployPanel() {
   const state = operation?.status === "done" ? "done" : operation?.status === "failed" ? "failed" : "active";
   return (
     <section className={`deploy deploy--${state}`} aria-label="What is under way" tabIndex={-1}>
-      <div role="status" aria-label="Progress">
+      <div className="deploy__told" role="status" aria-label="Progress">
         <header className="deploy__head">
           <StepIcon state={state === "active" ? "running" : state} />
           <b>
@@ -353,28 +352,29 @@ export function DeployPanel() {
 
 /** What the step that is under way waits for, and for how long at most. */
 function Waiting({ operation }: { operation: Operation }) {
-  const { waits_for, phase, phase_since, deadline } = operation;
-  if (phase === "DELIVER")
-    return (
-      <>
-        {waits_for && (
-          <p className="muted">
-            Waits for {waits_for}. It goes on when no row was delivered for {NEXT_ROW_S} s.
-          </p>
-        )}
-        <GoOnNow operation={operation} />
-      </>
-    );
-  if (!waits_for) return null;
-  // both by the server's clock
-  const most_ms = phase_since && deadline ? Date.parse(deadline) - Date.parse(phase_since) : null;
+  const { status, phase, steps, waits_for } = operation;
+  const forDeliveries =
+    phase === "DELIVER" ||
+    // an undeployment lets rows be read so that they can be delivered
+    (["READ", "RETIRE"].includes(phase) && steps.some(({ name }) => name === "deliver"));
   return (
-    <p className="muted">
-      Waits for {waits_for}.
-      {most_ms !== null &&
-        ` At most ${seconds(Math.round(most_ms / 1000) * 1000).replace(" min 0 s", " min")} in this step.`}
-    </p>
+    <>
+      {waits_for && (
+        <p className="muted">
+          Waits for {waits_for}. {atMost(operation)}
+        </p>
+      )}
+      {status === "running" && forDeliveries && <GoOnNow operation={operation} />}
+    </>
   );
+}
+
+function atMost({ phase, phase_since, deadline }: Operation): string {
+  if (phase === "DELIVER") return `It goes on when no row was delivered for ${NEXT_ROW_S} s.`;
+  if (!phase_since || !deadline) return "";
+  // both by the server's clock
+  const most_ms = Date.parse(deadline) - Date.parse(phase_since);
+  return `At most ${seconds(Math.round(most_ms / 1000) * 1000).replace(" min 0 s", " min")} in this step.`;
 }
 
 function GoOnNow({ operation }: { operation: Operation }) {

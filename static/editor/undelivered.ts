@@ -5,9 +5,10 @@ import type { Undelivered } from "../shared/types";
 export const NEXT_ROW_S = 90;
 
 /** The rows that wait at one element: "about 3,000 rows of Table (the database does not answer)". */
-function rowsOf({ title, rows, estimated, why }: Undelivered): string {
+function rowsOf({ title, rows, estimated, why, unread }: Undelivered): string {
   if (rows === null) return `an unknown number of rows of ${title} (Kafka does not answer)`;
   const many = `${estimated ? "about " : ""}${count(rows)} ${rows === 1 ? "row" : "rows"} of ${title}`;
+  if (unread) return `${many} (not read any more)`;
   return why ? `${many} (${why})` : many;
 }
 

@@ -242,6 +242,7 @@ def what_would_be_lost(actor: User, name: str) -> UndeployPlan:
                     "rows": rows.rows,
                     "estimated": rows.estimated,
                     "why": whys.get(stream.element, ""),
+                    "unread": False,
                 }
             )
     return {"undelivered": found}

@@ -24,7 +24,7 @@ class Step(TypedDict):
 
 
 class Undelivered(TypedDict):
-    """Rows that an element has written, and that its connector has not delivered yet."""
+    """Rows that wait: for the connector to deliver them, or for the element itself to read them."""
 
     element: str
     title: str
@@ -34,6 +34,8 @@ class Undelivered(TypedDict):
     """whether the number of rows is an estimate"""
     why: str
     """why the connector fails; empty if it works, or if the reason is not known"""
+    unread: bool
+    """whether the element has not read these rows"""
 
 
 class UndeployPlan(TypedDict):
@@ -61,7 +63,7 @@ class Operation(TypedDict):
     """the error code of a failed operation, which has a page in docs/errors; empty if there is none"""
     faults: list[Fault]
     undelivered: list[Undelivered]
-    """the undelivered rows of the elements that end, as control last counted them"""
+    """the rows that wait at the elements that end, as control last counted them"""
     hurry: bool
     """whether somebody does not want to wait for deliveries"""
     again: bool

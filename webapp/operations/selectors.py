@@ -31,6 +31,7 @@ def operation_json(operation: Operation) -> schemas.Operation:
                 "rows": each["rows"],
                 "estimated": each["estimated"],
                 "why": each["why"],
+                "unread": each["unread"],
             }
             for each in operation.undelivered
             if each["rows"] != 0

@@ -88,6 +88,7 @@ class GroupPlacement(models.Model):
     source = models.JSONField(null=True, blank=True)  # CheckpointSource
     paused_at = models.DateTimeField(null=True, blank=True)  # null while it is not paused
     retire = models.BooleanField(default=False)  # it has to end for good, and has not confirmed that yet
+    closing = models.BooleanField(default=False)  # its ingesters take in nothing more: it will end
     generation = models.PositiveIntegerField(default=1)
     java_ends = models.JSONField(default=list)  # JavaEnd, as nodes have reported them
     # changes when a user asks to start it again; earlier ends do not count then

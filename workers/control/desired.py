@@ -96,6 +96,7 @@ def _of_placement(
         followed=owner and spec.follow == "exact" and _is_followed(placement),
         paused_since_ms=_paused_since_ms(placement),
         retire=placement.retire and owner,
+        closing=placement.closing and owner,
         generation=placement.generation,
         java_ends=java_ends(placement),
         vouched=placement.vouched,

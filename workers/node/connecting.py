@@ -11,8 +11,8 @@ each as soon as it sees it. So there may be a moment with both or with none. Not
 system that can wait keeps its rows until they are acknowledged. What an ingester has acknowledged is in Kafka
 or on its node's disk, from where a process that only drains takes it to Kafka.
 
-When a group ends for good, its ingesters end first. Its deliverers go on until control lets go of the group,
-so that they deliver what the group has put out.
+When a group ends for good, its ingesters end first, so that it can read what they have taken in. Its
+deliverers go on until control lets go of the group, so that they deliver what the group has put out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def may_run(want: DesiredReplica, status: ReplicaStatus | None) -> bool:
     """
     if want.role is not Role.OWNER or want.order is None:
         return status is not None and status.role is Role.OWNER
-    if want.retire or status is None:
+    if want.retire or want.closing or status is None:
         return False
     if status.role is Role.OWNER:
         return True
@@ -51,7 +51,7 @@ def may_deliver(want: DesiredReplica, status: ReplicaStatus | None) -> bool:
     """Returns whether the group's deliverers run on this node: also while the group ends, and when it has
     ended."""
     ends = want.retire and status is not None and status.retired
-    return ends or may_run(want.model_copy(update={"retire": False}), status)
+    return ends or may_run(want.model_copy(update={"retire": False, "closing": False}), status)
 
 
 def deliverers_epoch(status: ReplicaStatus | None) -> int | None:

@@ -180,7 +180,7 @@ class Connectors:
                 config = self._config(want.spec, element, operator, connections)
                 may = may_run if issubclass(operator, ConnectorSource) else may_deliver
                 epoch = 0 if _runs_without_owner(operator) else deliverers_epoch(status)
-                found[key] = Wanted(config, may(want, status), epoch, forever=want.retire)
+                found[key] = Wanted(config, may(want, status), epoch, forever=want.retire or want.closing)
         return found
 
     def _config(

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { deliversFirst, lostNow } from "../undelivered";
 
-const WAITS = { element: "out", title: "To the plant", rows: 1200, estimated: false, why: "" };
+const WAITS = { element: "out", title: "To the plant", rows: 1200, estimated: false, why: "", unread: false };
 
 test("an undeployment says which rows wait, and why", () => {
-  const table = { element: "t", title: "Table", rows: 1, estimated: true, why: "it does not answer" };
+  const table = { ...WAITS, title: "Table", rows: 1, estimated: true, why: "it does not answer" };
   expect(deliversFirst([WAITS, table])).toBe(
     "Not delivered yet: 1,200 rows of To the plant; about 1 row of Table (it does not answer). " +
       "Fogline waits until these are delivered, or until none was delivered for 90 s.",

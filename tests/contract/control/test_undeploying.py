@@ -12,16 +12,21 @@ from django.utils import timezone
 
 from pipeline_runtime.kafka.admin import TopicsFailed
 from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.model.connectors import ConnectorStatus
 from pipeline_runtime.model.desired import Role
-from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.model.ids import intake_topic, stream_topic
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import GroupSpec, InputStream, OutputStream
 from pipeline_runtime.planning.plan import topics
 from tests.contract.control.conftest import report
 from webapp.audit.models import Event
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
+from webapp.placements.delivered import failing_connectors
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.context import ControlContext
-from workers.control.operations import effects as operation_effects
+from workers.control.desired import replicas_of
+from workers.control.operations import draining, effects as operation_effects
 from workers.control.operations.driver import _Driver, drive_operation
 from workers.control.operations.limits import LIMIT_MS
 from workers.control.operations.phases import OperationPhase as P
@@ -77,6 +82,111 @@ def test_it_ends_without_kafka_and_names_the_topics(
     assert "Kafka at 127.0.0.1:1 does not answer" in operation.message
     for topic in topics(GroupSpec.model_validate(retired.spec)):
         assert topic.name in operation.message
+
+
+def deliver(placement: GroupPlacement) -> str:
+    """Makes its element one that delivers to a system outside. Returns the topic of its stream."""
+    spec = GroupSpec.model_validate(placement.spec)
+    topic = stream_topic(spec.deployment, spec.elements[0].id)
+    stream = OutputStream(
+        source="power.out", topic=topic, data_schema=StreamSchema(fields=()), delivered=True
+    )
+    placement.spec = spec.model_copy(update={"outputs": (stream,)}).model_dump(mode="json")
+    placement.save()
+    return topic
+
+
+def test_without_kafka_a_stream_stays_of_which_nobody_knows_whether_it_was_delivered(
+    retired: GroupPlacement, context: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted: list[str] = []
+    for phase in (P.DELIVER, P.STOP):
+        monkeypatch.setitem(LIMIT_MS, phase, 0)
+    monkeypatch.setattr(draining, "READ_MS", 0)
+    monkeypatch.setattr(operation_effects, "delete_topics", lambda _, names: deleted.extend(names))
+    topic = deliver(retired)
+    kafka = KafkaSettings("127.0.0.1:1", {"bootstrap_timeout_ms": 100})  # nobody listens there
+    operation = undeployed(retired, replace(context, kafka=kafka))
+    assert operation.status == "done"
+    assert {step["name"]: step["state"] for step in operation.steps}["deliver"] == "failed"
+    event = Event.objects.get(kind="pipeline.undeployed")
+    assert event.severity == "warning"
+    for told in (operation.message, event.message):
+        assert "Kafka did not say how many rows of power were not delivered" in told
+        assert f"kept in Kafka: {topic}." in told
+    assert deleted
+    assert topic not in deleted
+
+
+def test_it_waits_until_the_processes_of_connectors_have_ended(
+    retired: GroupPlacement, context: ControlContext
+) -> None:
+    """Its copy stands still long before."""
+    connector = ConnectorStatus(element="power", state="connected")
+    report(retired, Role.STOPPED, retired=True, connectors=(connector,))
+    operation = Operation.objects.create(
+        kind="undeploy", deployment=retired.deployment, status="running", phase="STOP"
+    )
+    driver = _Driver(str(operation.pk), context)
+    driver.advance()
+    operation.refresh_from_db()
+    assert (operation.phase, operation.waits_for) == ("STOP", "power on edge-a to stop")
+    report(retired, Role.STOPPED, retired=True)
+    driver.advance()
+    operation.refresh_from_db()
+    assert operation.phase == "DELETE"
+
+
+def test_ingesters_end_before_their_group_does(deployed: Deployed, context: ControlContext) -> None:
+    placement = deployed("power", "edge-a")
+    Deployment.objects.update(status=Deployment.Status.UNDEPLOYING)
+    deliver(placement)
+    topic = intake_topic(placement.deployment_id, "power")
+    taken_in = InputStream(
+        source="power.out",
+        topic=topic,
+        data_schema=StreamSchema(fields=()),
+        consumer="power",
+        external=True,
+        intake=True,
+    )
+    placement.spec["inputs"] = [taken_in.model_dump(mode="json")]
+    placement.save()
+    report(placement, connectors=(ConnectorStatus(element="power", state="connected"),))
+    operation = Operation.objects.create(
+        kind="undeploy", deployment=placement.deployment, status="running", phase="SETTLE"
+    )
+    kafka = KafkaSettings("127.0.0.1:1", {"bootstrap_timeout_ms": 100})  # nobody listens there
+    driver = _Driver(str(operation.pk), replace(context, kafka=kafka))
+
+    def advanced(times: int) -> str:
+        for _ in range(times):
+            driver.advance()
+        operation.refresh_from_db()
+        return operation.waits_for
+
+    assert advanced(2) == "power on edge-a to take in nothing more"
+    [wanted] = replicas_of(placement.node, "key", lambda _: False)
+    assert (operation.phase, wanted.closing, wanted.retire) == ("READ", True, False)
+    report(placement)
+    assert advanced(2).startswith("Kafka to say what is not read")
+    operation.hurry = True
+    operation.save()
+    advanced(1)
+    placement.refresh_from_db()
+    assert (operation.phase, placement.retire) == ("RETIRE", True)
+
+
+def test_why_a_connector_fails_is_what_the_node_says_that_runs_the_group(
+    retired: GroupPlacement, nodes: dict[str, Node]
+) -> None:
+    why = "The broker does not answer. It is tried again within 5 s."
+    report(retired, connectors=(ConnectorStatus(element="power", state="failing", why=why),))
+    here = retired.node
+    retired.node = nodes["edge-b"]
+    report(retired, Role.STANDBY, connectors=(ConnectorStatus(element="power", state="failing", why="old"),))
+    retired.node = here
+    assert failing_connectors(retired.deployment) == {"power": "The broker does not answer"}
 
 
 def test_what_kafka_refuses_for_a_moment_is_not_left_over(

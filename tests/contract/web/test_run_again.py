@@ -84,6 +84,28 @@ def test_an_undeployment_that_is_ordered_meanwhile_takes_the_rest_back(
     assert "has not ended" in assert_problem(editor.post(f"{P}/run-again"), 409)["detail"]
 
 
+def test_an_undeployment_is_hurried_by_its_id_and_what_follows_it_stays(
+    caller: Call, deployment: Deployment
+) -> None:
+    editor = caller("editor")
+    let_end(deployment)
+    ordered = editor.post(f"{P}/run-again").json()
+    path = f"/operations/{ordered['id']}"
+    for _ in range(2):
+        answer = editor.post(f"{path}/hurry")
+        assert (answer.status_code, answer.json()["hurry"], answer.json()["again"]) == (202, True, True)
+    assert audited("pipeline.hurry") == 1
+    Operation.objects.update(status="done")
+    problem = assert_problem(editor.post(f"{path}/hurry"), 409)
+    assert "has ended" in problem["detail"]
+
+    following = Operation.objects.create(kind="deploy", deployment=deployment)
+    problem = assert_problem(editor.post(f"/operations/{following.pk}/hurry"), 409)
+    assert "waits for no deliveries" in problem["detail"]
+    following.refresh_from_db()
+    assert not following.hurry
+
+
 def test_what_cannot_be_deployed_any_more_is_not_undeployed(caller: Call, deployment: Deployment) -> None:
     editor = caller("editor")
     let_end(deployment)

@@ -1,35 +1,45 @@
-"""A pipeline is undeployed while rows wait for a database outside."""
+"""A pipeline is undeployed while rows wait for a system outside."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.reading import committed_values
+from pipeline_runtime.model.ids import stream_topic
 from tests.databases import Database
 from tests.integration.pipelines.driving import API, START_S, deploy, deploy_draft
+from tests.plants import Plant, a_plant
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
-# An undeployment gives a database 30 s to come back, which a slow machine may need for its start alone.
-pytestmark = [pytest.mark.integration, pytest.mark.full, pytest.mark.timeout(900)]
-NAME = "into-a-table"
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+ELEMENTS = ("numbers", "values", "out")
+
+
+@pytest.fixture
+def plant() -> Iterator[Plant]:
+    with a_plant() as running:
+        yield running
 
 
 @pytest.fixture
 def database() -> Iterator[Database]:
     with Database() as running:
-        running.ask("CREATE TABLE taken (value double precision)")
+        running.ask("CREATE TABLE taken (n bigint)")
         yield running
 
 
-def document() -> dict[str, Any]:
+def document(name: str, sink: str, **params: str) -> dict[str, Any]:
     return {
         "apiVersion": "fogline/v1",
         "kind": "Pipeline",
-        "metadata": {"name": NAME},
+        "metadata": {"name": name},
         "spec": {
             "elements": [
                 {"id": "numbers", "type": "generator", "node": "edge-a", "params": {"rate": 20}},
@@ -38,73 +48,123 @@ def document() -> dict[str, Any]:
                     "type": "select",
                     "node": "edge-a",
                     "inputs": {"in": "numbers"},
-                    "params": {"columns": [{"column": "value"}]},
+                    "params": {"columns": [{"column": "n"}]},
                 },
                 {
                     "id": "out",
-                    "type": "postgresql-out",
-                    "title": "Table of the plant",
+                    "type": sink,
+                    "title": "System of the plant",
                     "node": "edge-b",
                     "inputs": {"in": "values"},
-                    "params": {"connection": "undeployed-database", "table": "taken"},
+                    "params": params,
                 },
             ]
         },
     }
 
 
-def test_what_was_put_out_is_delivered_or_said(
-    fogline: RunningFogline, client: httpx.Client, database: Database
-) -> None:
-    fields = database.connection().model_dump(exclude_none=True)
-    made = client.post(
-        f"{API}/connections", json={"name": "undeployed-database", "kind": "postgresql", "fields": fields}
-    )
-    assert made.status_code == 201, made.text
+class Undeploying:
+    """Undeploys one pipeline over REST."""
 
-    def taken() -> int:
-        [(count,)] = database.ask("SELECT count(*) FROM taken")
-        return int(count)
+    def __init__(self, client: httpx.Client, name: str) -> None:
+        self._client, self._path = client, f"{API}/pipelines/{name}/undeploy"
 
-    def waiting() -> dict[str, Any]:
-        plan = client.post(f"{API}/pipelines/{NAME}/undeploy", json={"dry_run": True}).json()
+    def waiting(self) -> dict[str, Any]:
+        """The rows that wait at its deliverer."""
+        plan = self._client.post(self._path, json={"dry_run": True}).json()
         return dict((plan["undelivered"] or [{"rows": 0, "why": ""}])[0])
 
-    def ordered(**body: bool) -> str:
-        answer = client.post(f"{API}/pipelines/{NAME}/undeploy", json=body)
+    def order(self) -> str:
+        answer = self._client.post(self._path)
         assert answer.status_code == 202, answer.text
         return f"{API}/operations/{answer.json()['id']}"
 
-    def ended(path: str) -> dict[str, Any]:
-        wait_until(lambda: client.get(path).json()["status"] == "done", "the undeployment", START_S)
-        return dict(client.get(path).json())
+    def delivers(self, path: str) -> dict[str, Any]:
+        """Returns when its groups have ended and it waits for the deliverer."""
 
-    deploy(client, document())
-    wait_until(lambda: taken() > 20, "the first rows", START_S)
-    before = taken()
+        def asked() -> dict[str, Any] | None:
+            found: dict[str, Any] = self._client.get(path).json()
+            return found if "System of the plant to deliver" in found["waits_for"] else None
+
+        found: dict[str, Any] = wait_until(asked, "the wait for deliveries", START_S)
+        return found
+
+    def ended(self, path: str) -> dict[str, Any]:
+        wait_until(lambda: self._client.get(path).json()["status"] == "done", "the undeployment", START_S)
+        return dict(self._client.get(path).json())
+
+
+def connect(client: httpx.Client, name: str, kind: str, fields: dict[str, Any]) -> None:
+    made = client.post(f"{API}/connections", json={"name": name, "kind": kind, "fields": fields})
+    assert made.status_code == 201, made.text
+
+
+def put_out(fogline: RunningFogline, deployment: str, element: str) -> list[int]:
+    values = committed_values(KafkaSettings(fogline.bootstrap), stream_topic(deployment, element))
+    return [json.loads(value)["n"] for value in values]
+
+
+def test_each_row_that_was_put_out_reaches_the_system(
+    fogline: RunningFogline, client: httpx.Client, plant: Plant
+) -> None:
+    """Also rows that waited between two elements."""
+    connect(client, "undeployed-server", "http", plant.connection)
+    deployment = deploy(client, document("to-a-server", "http-out", connection="undeployed-server"))
+    undeploying = Undeploying(client, "to-a-server")
+    wait_until(lambda: plant.taken, "the first rows", START_S)
+    plant.shut = True
+    wait_until(lambda: undeploying.waiting()["rows"] > 20, "rows that wait", START_S)
+    path = undeploying.order()
+    undeploying.delivers(path)
+    streams = [put_out(fogline, deployment, element) for element in ELEMENTS]
+    assert streams == [list(range(len(streams[0])))] * 3
+    plant.shut = False
+    operation = undeploying.ended(path)
+    assert list(dict.fromkeys(plant.taken)) == streams[-1]
+    assert operation["undelivered"] == []
+    assert operation["message"] == "Undeployed. Checkpoints are kept in the central store for a while."
+    assert [step["name"] for step in operation["steps"]] == ["retire", "deliver", "stop", "delete topics"]
+
+
+@pytest.mark.full
+def test_what_was_put_out_is_delivered_once_or_said(
+    fogline: RunningFogline, client: httpx.Client, database: Database
+) -> None:
+    """A database that keeps the position takes each row once, also if it comes back late."""
+    connect(client, "undeployed-database", "postgresql", database.connection().model_dump(exclude_none=True))
+    params = {"connection": "undeployed-database", "table": "taken"}
+    deployment = deploy(client, document("into-a-table", "postgresql-out", **params))
+    undeploying = Undeploying(client, "into-a-table")
+
+    def taken() -> list[int]:
+        return [int(n) for (n,) in database.ask("SELECT n FROM taken ORDER BY n")]
+
+    wait_until(lambda: len(taken()) > 20, "the first rows", START_S)
     database.kill()
-    wait_until(lambda: waiting()["rows"] > 50, "rows that wait", START_S)
-    path = ordered()
-    wait_until(
-        lambda: "Table of the plant to deliver" in client.get(path).json()["waits_for"], "words", START_S
-    )
-    [left] = client.get(path).json()["undelivered"]
-    assert (left["element"], left["title"], left["rows"] > 50) == ("out", "Table of the plant", True)
+    wait_until(lambda: undeploying.waiting()["rows"] > 50, "rows that wait", START_S)
+    path = undeploying.order()
+    [left] = undeploying.delivers(path)["undelivered"]
+    assert (left["element"], left["title"], left["rows"] > 50) == ("out", "System of the plant", True)
+    rows = put_out(fogline, deployment, "out")
     database.start()
-    operation = ended(path)
+    operation = undeploying.ended(path)
     assert operation["undelivered"] == []
     assert "Not delivered" not in operation["message"]
-    assert [step["name"] for step in operation["steps"]] == ["retire", "deliver", "stop", "delete topics"]
-    assert taken() > before  # Kafka is told once a second, so some of the rows that waited were there already
+    assert taken() == rows == list(range(len(rows)))
 
     database.kill()
-    deploy_draft(client, NAME)
-    wait_until(lambda: waiting()["rows"] > 1 and waiting()["why"], "rows that wait, with the reason", START_S)
-    operation = ended(ordered(hurry=True))
+    deploy_draft(client, "into-a-table")
+    wait_until(
+        lambda: undeploying.waiting()["rows"] > 1 and undeploying.waiting()["why"], "the reason", START_S
+    )
+    path = undeploying.order()
+    undeploying.delivers(path)
+    assert client.post(f"{path}/hurry").status_code == 202
+    operation = undeploying.ended(path)
     [lost] = operation["undelivered"]
-    assert lost["rows"] > 0
-    assert "of Table of the plant" in operation["message"]
-    said = f"Not delivered: {lost['rows']:,} rows"
+    assert lost["rows"] > 1
+    said = f"Not delivered: {lost['rows']:,} rows of System of the plant ("
     assert said in operation["message"]
+    assert "tried again" not in operation["message"]
     told = [each for each in client.get(f"{API}/events").json() if said in each["message"]]
     assert [each["severity"] for each in told] == ["warning"]

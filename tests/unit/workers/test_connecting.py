@@ -51,6 +51,7 @@ OWNER = {"role": Role.OWNER}
         (replica(release="h"), status(**OWNER), True),
         (replica(release="h"), status(released="h"), False),
         (replica(retire=True), status(**OWNER), False),
+        (replica(closing=True), status(**OWNER), False),
         (replica(role=Role.STANDBY, order=None, succeed="h"), status(role=Role.STANDBY), False),
         (replica(role=Role.STANDBY, order=None, succeed="h"), status(**OWNER), True),
         (replica(role=Role.STOPPED, order=None), status(), False),
@@ -60,7 +61,7 @@ def test_a_connector_runs_where_its_group_is_owned(
     want: DesiredReplica, has: ReplicaStatus, runs: bool
 ) -> None:
     assert may_run(want, has) is runs
-    if not want.retire:
+    if not want.retire and not want.closing:
         assert may_deliver(want, has) is runs
 
 
@@ -76,7 +77,7 @@ def test_a_connector_runs_where_its_group_is_owned(
     ],
 )
 def test_a_deliverer_goes_on_while_its_group_ends_for_good(has: ReplicaStatus | None, delivers: bool) -> None:
-    assert may_deliver(replica(retire=True), has) is delivers
+    assert may_deliver(replica(retire=True, closing=True), has) is delivers
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_deliveries_are_waited_for_until_none_comes_for_a_while(up: bool) -> Non
     assert next_step(DELIVERS, seen, late_ms) == enters(P.STOP, late_ms)
 
 
-def test_the_time_for_deliveries_begins_anew_when_kafka_is_back() -> None:
+def test_the_time_for_deliveries_begins_again_when_kafka_is_back() -> None:
     away = undeploying(RETIRED, kafka=UNKNOWN)
     assert next_step(DELIVERS, away, T0) == noted(UNKNOWN, T0 + LIMIT)
     unknown = replace(DELIVERS, undelivered=UNKNOWN.undelivered, deadline_ms=T0 + LIMIT)

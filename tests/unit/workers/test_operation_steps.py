@@ -307,6 +307,7 @@ def progresses(draw: st.DrawFn) -> Progress:
         orders=draw(st.integers(0, ORDERS_MAX)),
         failing=draw(st.dictionaries(st.sampled_from(GROUPS), st.integers(T0 - 10**6, T0))),
         delivers=phase is P.DELIVER or (phase in (P.RETIRE, P.STOP) and draw(st.booleans())),
+        later=tuple(draw(st.lists(st.sampled_from(GROUPS), unique=True))) if kind == "undeploy" else (),
         hurries=kind == "undeploy" and draw(st.booleans()),
     )
 
@@ -345,7 +346,9 @@ def carried_out(progress: Progress, step: Step) -> Progress:
             left = progress.groups[1:] if progress.phase is P.OWN else progress.groups
             if progress.phase is P.PENDING and progress.kind == "upgrade":
                 left = GROUPS
-            return replace(progress, phase=phase, deadline_ms=deadline_ms, groups=left, orders=1, failing={})
+            later = progress.later[1:] if phase is P.RETIRE else progress.later
+            progress = replace(progress, groups=left, later=later, orders=1, failing={})
+            return replace(progress, phase=phase, deadline_ms=deadline_ms)
         case OrderOwners(_, deadline_ms):
             return replace(progress, phase=P.RUN, deadline_ms=deadline_ms, failing={})
         case OrderAgain():
@@ -415,7 +418,8 @@ def test_each_phase_is_entered_where_the_table_says_and_everywhere_it_says() -> 
         progress = Progress(kind, phase, T0, error="No." if kind == "deploy" and phase is P.STOP else "")
         if kind != "deploy":
             delivers = phase is P.DELIVER or (phase in (P.RETIRE, P.STOP) and chance.random() < 0.5)
-            progress = replace(progress, delivers=delivers)
+            later = phase in (P.SETTLE, P.READ, P.RETIRE) and chance.random() < 0.5
+            progress = replace(progress, delivers=delivers, later=("power",) if later else ())
         if kind == "upgrade":
             progress = to_do(chance, progress)
         seen = replace(world(chance, STATUS[kind], asked=True), new_topics=chance.random() < 0.5)

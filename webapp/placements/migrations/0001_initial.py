@@ -162,6 +162,7 @@ class Migration(migrations.Migration):
                 ("source", models.JSONField(blank=True, null=True)),
                 ("paused_at", models.DateTimeField(blank=True, null=True)),
                 ("retire", models.BooleanField(default=False)),
+                ("closing", models.BooleanField(default=False)),
                 ("generation", models.PositiveIntegerField(default=1)),
                 ("java_ends", models.JSONField(default=list)),
                 ("vouched", models.CharField(blank=True, max_length=64)),

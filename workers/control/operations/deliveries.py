@@ -21,7 +21,7 @@ from workers.control.operations.phases import OperationPhase as P
 def deliver(progress: Progress, seen: Observed, now_ms: int) -> Step:
     """Waits for as long as rows are delivered, and ends LIMIT_MS after the last one.
 
-    When Kafka answers again after it was away, that time begins anew. Kafka itself is waited for as long.
+    When Kafka answers again after it was away, that time begins again. Kafka itself is waited for as long.
     """
     answer = seen.kafka
     if answer is None:
@@ -43,7 +43,7 @@ def _awaited(answer: Answer, seen: Observed) -> list[str]:
         return [f"Kafka to say how many rows are not delivered: {answer.away}"]
     groups = {each.group: each for each in seen.groups}
     return [
-        f"{each.title} to deliver {_rows(each)}{_why(each) if group.node_up else _silent(group)}"
+        f"{each.title} to deliver {rows_words(each)}{_why(each) if group.node_up else _silent(group)}"
         for each in answer.undelivered
         if each.rows and (group := groups.get(each.group)) is not None
     ]
@@ -87,8 +87,13 @@ def not_delivered(undelivered: Iterable[Undelivered], *, kept: bool = False) -> 
     streams go on to exist, so the rows are not lost."""
     found = tuple(undelivered)
     text = ""
-    if known := "; ".join(f"{_rows(each)} of {each.title}{_why(each)}" for each in found if each.rows):
-        text = f" Not delivered{' yet' if kept else ''}: {known}."
+    if unread := "; ".join(f"{rows_words(each)} of {each.title}" for each in found if each.unread):
+        text = f" Not read any more: {unread}."
+    delivered = [each for each in found if not each.unread]
+    if known := "; ".join(
+        f"{rows_words(each)} of {each.title}{_why(each)}" for each in delivered if each.rows
+    ):
+        text += f" Not delivered{' yet' if kept else ''}: {known}."
     if unknown := [each for each in found if each.rows is None]:
         titles = ", ".join(each.title for each in unknown)
         text += f" Kafka did not say how many rows of {titles} were not delivered."
@@ -100,7 +105,8 @@ def not_delivered(undelivered: Iterable[Undelivered], *, kept: bool = False) -> 
     return text
 
 
-def _rows(each: Undelivered) -> str:
+def rows_words(each: Undelivered) -> str:
+    """Returns how many rows, as "about 3,000 rows"."""
     return f"{'about ' if each.estimated else ''}{'1 row' if each.rows == 1 else f'{each.rows:,} rows'}"
 
 

@@ -33,6 +33,7 @@ from webapp.placements.delivered import DeliveredStream
 from webapp.placements.selectors import planned_for, specs_of
 from workers.control.context import ControlContext, now_ms
 from workers.control.operations import carried, effects, reconnecting, record, undelivered
+from workers.control.operations.draining import next_to_end
 from workers.control.operations.model import (
     Answer,
     CountUndelivered,
@@ -103,18 +104,28 @@ class _Driver:
             self._answer = effects.create_topics(self._planned(operation), self._context.kafka)
             if not self._answer.refused and not self._answer.away:
                 self._bring_carried(operation)
+        elif isinstance(step, ReadPositions) and operation.kind == Operation.Kind.UNDEPLOY:
+            self._answer = undelivered.unread(operation, self._next_to_end(operation), self._context.kafka)
         elif isinstance(step, ReadPositions):
             groups, connected = self._at_work(operation), self._connected(operation)
             self._answer = reconnecting.positions(
                 operation.deployment, connected, groups, self._context.kafka
             )
         elif isinstance(step, CountUndelivered):
-            self._answer = undelivered.counted(operation, self._streams(operation), self._context.kafka)
+            self._answer = self._counted(operation)
         elif isinstance(step, DeleteTopics):
             self._answer = effects.remove_topics(operation, self._context.kafka)
         elif not isinstance(step, Wait | NoteUndelivered):
             self._context.desired.notify()
         return step
+
+    def _counted(self, operation: Operation) -> Answer:
+        kafka = self._context.kafka
+        found = undelivered.counted(operation, self._streams(operation), kafka)
+        if operation.kind != Operation.Kind.UNDEPLOY or operation.phase != P.STOP:
+            return found
+        groups = operation.deployment.placements.values_list("group", flat=True)
+        return undelivered.with_unread(found, undelivered.unread(operation, groups, kafka))
 
     def _bring_carried(self, operation: Operation) -> None:
         context, specs = self._context, self._planned(operation)
@@ -170,8 +181,15 @@ class _Driver:
         progress = _progress(operation)
         match progress.phase:
             case P.SETTLE | P.READ | P.RETIRE | P.DELIVER | P.STOP:
-                connected, next_ = self._connected(operation), self._next_to_end(operation)
                 streams = self._streams(operation)
+                if operation.kind == Operation.Kind.UNDEPLOY:
+                    return replace(
+                        progress,
+                        later=effects.to_retire(operation.deployment) if streams else (),
+                        delivers=bool(streams),
+                        undelivered=undelivered.stored(operation, streams),
+                    )
+                connected, next_ = self._connected(operation), self._next_to_end(operation)
                 return replace(
                     progress,
                     removed=next_,
@@ -229,7 +247,7 @@ class _Driver:
                 return Observed(
                     status,
                     heard_ms,
-                    groups=groups_seen(operation, progress.removed),
+                    groups=groups_seen(operation, self._next_to_end(operation)),
                     unsettled=unsettled(operation, progress.removed),
                     kafka=self._answer,
                 )
@@ -268,7 +286,10 @@ class _Driver:
         return reconnecting.connections(operation.deployment, self._planned(operation))
 
     def _next_to_end(self, operation: Operation) -> tuple[str, ...]:
-        """Returns the groups that an upgrade removes now. Others may have to read what these have written."""
+        """Returns the groups that end now. Others may have to read what these have written."""
+        if operation.kind == Operation.Kind.UNDEPLOY:
+            going = effects.to_retire(operation.deployment)
+            return going if operation.hurry else next_to_end(specs_of(operation.deployment), going)
         going = record.groups_left(operation, "removed")
         return self._connected(operation).next_to_end(going) if going else ()
 
@@ -356,8 +377,10 @@ class _Driver:
                 starts = self._starts(connected, group)
                 effects.order_group(spec, deployment, operation.restart, starts)
                 operation.orders = 1
+            case P.READ if operation.kind == Operation.Kind.UNDEPLOY:
+                effects.close(deployment)
             case P.RETIRE:
-                effects.retire(deployment, removed)
+                effects.retire(deployment, self._next_to_end(operation) if before == P.READ else removed)
                 if removed is not None:
                     staying = {id for spec in self._planned(operation) for id in elements_of(spec)}
                     effects.note_removed(deployment, removed, staying)

@@ -347,6 +347,17 @@ def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
 # -- undeploy, what is left of a deployment that failed, and groups that an upgrade removes ----------
 
 
+def to_retire(deployment: Deployment) -> tuple[str, ...]:
+    """Returns the groups that were not yet told to end."""
+    rows = deployment.placements.filter(role="owner", retire=False).order_by("group")
+    return tuple(rows.values_list("group", flat=True))
+
+
+def close(deployment: Deployment) -> None:
+    """Lets ingesters end, before their groups do."""
+    deployment.placements.filter(role="owner").update(closing=True)
+
+
 def retire(deployment: Deployment, only: Collection[str] | None = None) -> None:
     # Groups that were let go of before an interruption stay out: nobody would retire them.
     _placements(deployment, only).filter(role="owner").update(retire=True)

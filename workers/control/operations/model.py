@@ -67,7 +67,9 @@ class GroupSeen:
     refused: str | None = None  # why the newest order was refused
     retired: bool = False
     wanted: bool = True  # whether it is still to have an owner
-    ends: bool = True  # it was told to end for good, or will be at once
+    ends: bool = True  # it was told to end for good
+    paused: bool = False
+    takes_in: bool = False  # one of its ingesters works
     moving: bool = False
 
 

@@ -47,11 +47,13 @@ def _group(placement: GroupPlacement, names: Mapping[str, str]) -> GroupSeen:
         node_up=placement.node.up,
         wanted=placement.role == "owner",
         ends=placement.retire,
+        paused=placement.paused_at is not None,
         moving=handovers.exists(),
     )
     status = effects.status_on(placement)
     if status is None:
         return known
+    ingesters = {stream["consumer"] for stream in placement.spec["inputs"] if stream.get("intake")}
     return replace(
         known,
         state=status.phase or status.role.value,
@@ -60,6 +62,7 @@ def _group(placement: GroupPlacement, names: Mapping[str, str]) -> GroupSeen:
         traceback=None if status.error is None else status.error.traceback,
         refused=effects.refusal(placement, status),
         retired=status.retired,
+        takes_in=not ingesters.isdisjoint(each.element for each in status.connectors),
     )
 
 

@@ -70,8 +70,16 @@ NEXT: dict[Kind, dict[P, dict[P, str]]] = {
     },
     "undeploy": {
         P.PENDING: {P.SETTLE: "control takes it up"},
-        P.SETTLE: {P.RETIRE: "nothing else is under way"},
-        P.RETIRE: {P.DELIVER: _DELIVERS, P.STOP: _DELIVERS_NOT},
+        P.SETTLE: {
+            P.READ: "nothing else is under way, and some groups have deliverers",
+            P.RETIRE: "nothing else is under way, and no group has a deliverer",
+        },
+        P.READ: {P.RETIRE: "the groups that end next have read all"},
+        P.RETIRE: {
+            P.DELIVER: _DELIVERS,
+            P.READ: "others read what these have put out",
+            P.STOP: _DELIVERS_NOT,
+        },
         P.DELIVER: {P.STOP: "their rows are delivered"},
         P.STOP: {P.DELETE: "nothing of it runs"},
     },

@@ -38,6 +38,7 @@ STEP_OF: dict[tuple[str, P], str] = {
     ("deploy", P.START): "start",
     ("deploy", P.RUN): "run",
     ("undeploy", P.SETTLE): "retire",
+    ("undeploy", P.READ): "retire",
     ("undeploy", P.RETIRE): "retire",
     ("undeploy", P.DELIVER): DELIVER,
     ("undeploy", P.STOP): "stop",

@@ -17,8 +17,9 @@ Which phase may follow which (made by `make reference`):
               RETIRE -> STOP
               STOP -> SETTLE, START, DELETE
               ORDER -> DELETE
-    undeploy  PENDING -> SETTLE -> RETIRE -> DELIVER -> STOP -> DELETE -> done
-              RETIRE -> STOP
+    undeploy  PENDING -> SETTLE -> READ -> RETIRE -> DELIVER -> STOP -> DELETE -> done
+              SETTLE -> RETIRE
+              RETIRE -> READ, STOP
 
 The phases:
 
@@ -33,6 +34,7 @@ The phases:
     OWN       a group is to own, newly defined    the group to own by that, 10 s for an error      180 s
     SETTLE    -                                   handovers and the operation before to end         90 s
     READ      Kafka is asked for positions        groups to remove to have read last rows          600 s
+              of an undeployment: ingesters end   groups that end next to have read all             90 s
     RETIRE    groups are to end for good          those to confirm it that can                      40 s
     DELIVER   Kafka is asked what was delivered   deliverers to deliver, 90 s for the next row
     STOP      nothing of the groups is wanted     nodes that answer to run nothing of them,         30 s
@@ -44,6 +46,9 @@ ORDER and START each group is told where it begins in streams that it has not re
 (`planning.reconnect`): where groups have stopped that were removed or changed before it. A stream that the
 group no longer reads, and that nobody writes any more, it first reads to its end. An upgrade fails if a group
 from which others go on does not confirm its end.
+
+If some groups of an undeployment deliver to systems outside, its groups end one after another, those that
+only write first (`draining`). In READ, the next ones read what the groups before them have written.
 
 If elements of several groups are to run as one group, the groups to remove end one after another. In READ, a
 later one reads everything that the earlier ones have written: in the new group those rows come another way.
@@ -64,6 +69,7 @@ from __future__ import annotations
 
 from pipeline_runtime.model.names import sentence
 from workers.control.operations.deliveries import count_last, deliver
+from workers.control.operations.draining import enter_read, read_last
 from workers.control.operations.limits import (
     LIMIT_MS,
     NAMED_MAX,
@@ -362,11 +368,15 @@ def _settle(progress: Progress, seen: Observed, now_ms: int) -> Step:
             sentence(f"It waited too long for {'; '.join(seen.unsettled[:NAMED_MAX])}"), code="waited-in-vain"
         )
     if not seen.unsettled or is_late:
+        if progress.kind == "undeploy" and progress.later:
+            return enter_read(now_ms)
         return enter(P.READ if progress.asks else P.RETIRE, now_ms)
     return wait(seen, *seen.unsettled)
 
 
 def _read(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    if progress.kind == "undeploy":
+        return read_last(progress, seen, now_ms)
     if seen.unsettled:
         return enter(P.SETTLE, now_ms)  # a rewind may give it more to read
     for each in seen.groups:
@@ -382,20 +392,29 @@ def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
     awaited = [
         each
         for each in seen.groups
-        if each.wanted and not each.retired and (_may_confirm(each) or _has_to_confirm(each, progress))
+        if each.wanted
+        and each.ends
+        and not each.retired
+        and (_may_confirm(each) or _has_to_confirm(each, progress))
     ]
     if not awaited:
-        return enter(P.DELIVER if progress.delivers else P.STOP, now_ms)
+        return _after_retire(progress, now_ms)
     if in_vain(progress, seen, now_ms):
         silent = next((each for each in awaited if each.group in progress.gives), None)
         if silent is None:
-            return enter(P.DELIVER if progress.delivers else P.STOP, now_ms)
+            return _after_retire(progress, now_ms)
         return Fail(
             f"{silent.title} on {silent.node} did not confirm its end, so nobody knows from where others "
             "go on. Restore it on another node, then deploy again.",
             code="end-not-confirmed",
         )
     return wait(seen, *(f"{each.title} on {each.node} to end" for each in awaited))
+
+
+def _after_retire(progress: Progress, now_ms: int) -> Step:
+    if progress.kind == "undeploy" and progress.later:
+        return enter_read(now_ms)
+    return enter(P.DELIVER if progress.delivers else P.STOP, now_ms)
 
 
 def _may_confirm(each: GroupSeen) -> bool:

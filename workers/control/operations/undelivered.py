@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 
+from pipeline_runtime.journal.positions import read_positions
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.delivered import undelivered
+from pipeline_runtime.kafka.delivered import undelivered, unread as unread_of
+from pipeline_runtime.model.ids import position_key
+from pipeline_runtime.model.spec import GroupSpec
 from webapp.operations.models import Operation
 from webapp.pipelines.shape import names_of
 from webapp.placements.delivered import DeliveredStream, delivered_streams, failing_connectors
+from webapp.placements.models import GroupPlacement
 from workers.control.context import now_ms
 from workers.control.operations.model import Answer, Undelivered
+
+log = logging.getLogger(__name__)
 
 
 def streams(
@@ -39,17 +46,55 @@ def counted(operation: Operation, found: Sequence[DeliveredStream], kafka: Kafka
         try:
             rows = undelivered(kafka, each.topic)
         except Exception as error:  # any error of the Kafka client
-            away = f"Kafka at {kafka.bootstrap} does not answer ({type(error).__name__})"
+            away = _away(kafka, error)
             result.append(told(None, why=why))
         else:
             result.append(told(rows.rows, rows.at, rows.estimated, why if rows.rows else ""))
     return Answer(now_ms(), away=away, undelivered=tuple(result))
 
 
+def unread(operation: Operation, groups: Collection[str], kafka: KafkaSettings) -> Answer:
+    """Asks Kafka how many rows these groups have not read, of those that other groups have put out and that
+    their own ingesters have taken in."""
+    result = []
+    placements = operation.deployment.placements.filter(group__in=groups).order_by("group")
+    try:
+        for each in placements:
+            rows, estimated = _unread(each, kafka)
+            if rows:
+                spec = GroupSpec.model_validate(each.spec)
+                title = operation.deployment.name_of(each.group)
+                told = Undelivered(spec.elements[0].id, title, each.group, rows, unread=True)
+                result.append(replace(told, estimated=estimated))
+    except Exception as error:  # any error of the Kafka client
+        return Answer(now_ms(), away=_away(kafka, error))
+    return Answer(now_ms(), undelivered=tuple(result))
+
+
+def _unread(placement: GroupPlacement, kafka: KafkaSettings) -> tuple[int, bool]:
+    """Returns how many rows, and whether that is estimated. Raises any error of the Kafka client."""
+    spec = GroupSpec.model_validate(placement.spec)
+    topics = {stream.topic for stream in spec.inputs if not stream.external or stream.intake}
+    stands = {**placement.starts, **read_positions(kafka, spec.journal)} if topics else {}
+    found = [unread_of(kafka, topic, stands.get(position_key(topic, 0), 0)) for topic in sorted(topics)]
+    return sum(each.rows for each in found), any(each.estimated for each in found)
+
+
+def with_unread(counted: Answer, unread: Answer) -> Answer:
+    found = (*counted.undelivered, *unread.undelivered)
+    return replace(counted, away=counted.away or unread.away, undelivered=found)
+
+
+def _away(kafka: KafkaSettings, error: Exception) -> str:
+    log.debug("rows that wait were not counted", exc_info=error)
+    return f"Kafka at {kafka.bootstrap} does not answer ({type(error).__name__})"
+
+
 def stored(operation: Operation, found: Sequence[DeliveredStream]) -> tuple[Undelivered, ...]:
     """Returns what was counted last of these streams."""
     elements = {each.element for each in found}
-    return tuple(Undelivered(**each) for each in operation.undelivered if each["element"] in elements)
+    counts = (Undelivered(**each) for each in operation.undelivered)
+    return tuple(each for each in counts if each.unread or each.element in elements)
 
 
 def topics_kept(operation: Operation) -> set[str]:
@@ -61,6 +106,6 @@ def topics_kept(operation: Operation) -> set[str]:
 
 def note(operation: Operation, found: Sequence[Undelivered]) -> None:
     """Stores the counts, beside those of groups that have ended before. The caller saves the operation."""
-    elements = {each.element for each in found}
-    others = [each for each in operation.undelivered if each["element"] not in elements]
+    counted = {(each.element, each.unread) for each in found}
+    others = [each for each in operation.undelivered if (each["element"], each["unread"]) not in counted]
     operation.undelivered = [*others, *(asdict(each) for each in found)]

@@ -177,9 +177,9 @@ export async function undeploy(): Promise<void> {
     title: `Undeploy ${name}?`,
     text: (
       <>
-        All elements of {name} stop after their current batch. <WaitingRows path={path()} /> Its checkpoints
-        and files are kept for a while, and the draft stays as it is. A later deployment starts from the
-        beginning.
+        All elements of {name} stop after their current batch. If some deliver to a system outside, its
+        sources stop first. <WaitingRows path={path()} /> Its checkpoints and files are kept for a while, and
+        the draft stays as it is. A later deployment starts from the beginning.
       </>
     ),
     action: "Undeploy",

@@ -2519,18 +2519,18 @@ export interface TracedStep {
   notes: string[];
 }
 
-/** Rows that an element has written, and that its connector has not delivered yet. */
+/** Rows that wait: for the connector to deliver them, or for the element itself to read them. */
 export interface Undelivered {
   element: string;
   title: string;
-  rows: number;
+  rows: number | null;
   estimated: boolean;
   why: string;
+  unread: boolean;
 }
 
 export interface Undeploy {
   dry_run?: boolean;
-  hurry?: boolean;
 }
 
 export interface UndeployPlan {

@@ -285,7 +285,7 @@ def test_an_upgrade_that_is_undeployed_meanwhile_just_ends(phase: P) -> None:
 PHASES: dict[Kind, list[P]] = {
     "deploy": [P.PENDING, P.VALIDATE, P.PLACE, P.TOPICS, P.START, P.RUN, P.STOP, P.DELETE],
     "upgrade": [P.PENDING, P.SETTLE, P.READ, P.RETIRE, P.DELIVER, P.ORDER, P.OWN],
-    "undeploy": [P.PENDING, P.SETTLE, P.RETIRE, P.DELIVER, P.STOP, P.DELETE],
+    "undeploy": [P.PENDING, P.SETTLE, P.READ, P.RETIRE, P.DELIVER, P.STOP, P.DELETE],
 }
 STATUS = {"deploy": "deploying", "upgrade": "running", "undeploy": "undeploying"}
 GROUPS = ("power", "saved")

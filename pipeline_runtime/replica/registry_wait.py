@@ -56,6 +56,7 @@ class RegistryWait:
         self._due_s = monotonic() + _pause_s(self._tries)
         self._message = error.message
         self._say(error.at_ms)
+        self._changed()
         self._state.wait_for_registry(places_of(self._needed))
 
     def look(self, ends: Ends) -> bool:
@@ -106,6 +107,7 @@ class RegistryWait:
                 self._needed = (now, *(each for each in needed if each is not one))
                 self._message = self._message.replace(one.why, now.why)
                 self._say(now_ms())
+        self._changed()
 
     def _end(self) -> None:
         self._needed, self.error, self._ended_s = (), None, monotonic()
@@ -119,7 +121,6 @@ class RegistryWait:
             message = f"The records of the topic {where} wait: {self._needed[0].why}"
         ways = ways_on(self._needed, self._end_of)
         self.error = ReplicaError.of("schema-registry", message, first, ways=ways)
-        self._changed()
 
 
 def is_reached(waits: Mapping[str, int], ends: Ends) -> bool:

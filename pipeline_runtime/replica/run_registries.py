@@ -30,6 +30,10 @@ DIGESTS_MAX = 256
 """A COMMIT says of so many schemas of one registry which ones they are. It leaves out those that were
 needed the longest ago."""
 _NAME_CHARACTERS_MAX = 100
+_REFUSED_MAX = 1_000
+"""The most questions that a run remembers as not answered. A task may ask any."""
+_NEEDED_MAX = 1_000
+"""A task needs one thing of each partition."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,8 @@ class RunRegistries:
         except SchemaRegistryError as error:
             with self._lock:
                 self._refused[name, number] = error
+                if len(self._refused) > _REFUSED_MAX:
+                    del self._refused[next(iter(self._refused))]
             raise
         with self._lock:
             known = self._told.setdefault(name, {}).setdefault(str(number), found.digest)
@@ -120,9 +126,7 @@ class RunRegistries:
             with self._question():
                 return self._registries(name).number(subject, schema)
         except SchemaRegistryError as error:
-            needed = Needed(str(error), lambda: self._registries(name).number(subject, schema))
-            with self._lock:
-                self._needed.append(needed)
+            self._need(Needed(str(error), lambda: self._registries(name).number(subject, schema)))
             raise
 
     @contextmanager
@@ -147,9 +151,13 @@ class RunRegistries:
             error = self._refused.get((name or "", number))
             if name is None or error is None:
                 return
-            unknown = isinstance(error, NoSuchSchema)
-            needed = Needed(str(error), lambda: self._registries(name).schema(number), place, unknown)
-            self._needed.append(needed)
+        unknown = isinstance(error, NoSuchSchema)
+        self._need(Needed(str(error), lambda: self._registries(name).schema(number), place, unknown))
+
+    def _need(self, needed: Needed) -> None:
+        with self._lock:
+            if len(self._needed) < _NEEDED_MAX:
+                self._needed.append(needed)
 
     def confirm(self, journal: Digests, accepted: Collection[str] = ()) -> Digests:
         """Returns the digests for the next COMMIT, if the journal says the same of all numbers that were told
@@ -173,8 +181,7 @@ class RunRegistries:
             if self._registries(name).schema(int(number)).digest != known:
                 raise SchemaRegistryError(why)
 
-        with self._lock:
-            self._needed.append(Needed(why, ask, way=way))
+        self._need(Needed(why, ask, way=way))
         return SchemaRegistryError(why)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -241,3 +242,33 @@ def test_an_element_moves_off_a_node_that_cannot_reach_the_registry(
         wait_until(lambda: rows_of(kafka, target) == [0], "the row")
         assert old.status().error is None
     pipeline.assert_journal_lawful("all")
+
+
+@pytest.mark.full
+def test_who_follows_batches_that_spark_plans_reads_by_the_registry_and_registers_nothing(
+    kafka: str, node: Node, other_node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    source, target = create_topic(kafka), create_topic(kafka)
+    avro = {"format": "avro", "registry": "plant"}
+    reads = {"topic": source, "columns": [{"name": "v", "type": "integer"}], **avro}
+    flags = {"plan_flag": str(tmp_path / "plan"), "row_flag": str(tmp_path / "row")}
+    elements: list[dict[str, Any]] = [
+        {"id": "plant", "type": "kafka-in", "params": reads},
+        {"id": "planned", "type": "fragile", "inputs": {"in": "plant"}, "params": flags},
+        {"id": "out", "type": "kafka-out", "inputs": {"in": "planned"}, "params": {"topic": target, **avro}},
+    ]
+    pipeline = Deployed(kafka, elements, {"all": [each["id"] for each in elements]})
+    spec = pipeline.specs["all"]
+    schema = json.dumps({"type": "record", "name": "R", "fields": [{"name": "v", "type": "long"}]})
+    produce(kafka, source, [b"\0" + NUMBER.to_bytes(4) + b"\x0e"])  # a 7
+    with RegistryServer(login=("ann", SECRET)) as here, RegistryServer(login=("ann", SECRET)) as there:
+        for host, server in ((node.host, here), (other_node.host, there)):
+            server.schemas[NUMBER] = {"schema": schema}
+            monkeypatch.setattr(host, "registries", registries(server.url))
+        node.own(spec)
+        wait_until(lambda: len(records_of(kafka, target)) == 1, "the row")
+        seq = pipeline.commits("all")[0].seq
+        follower = other_node.start(spec)
+        wait_for_status(follower, lambda status: status.seq >= seq, "to have followed")
+        assert (set(here.subjects), set(there.subjects)) == ({f"{target}-value"}, set())
+        assert there.asked > 0

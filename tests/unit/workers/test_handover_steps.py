@@ -304,6 +304,18 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         replace(SEEN, target=ARMED, origin=FETCHING),
         Wait(),
     ),
+    (
+        "armed, but the origin claims again, since it waits for a schema registry",
+        WARMING,
+        replace(SEEN, target=ARMED, origin=FOLLOWING.model_copy(update={"error": BROKEN.error})),
+        Wait(),
+    ),
+    (
+        "armed, but the origin has failed",
+        WARMING,
+        replace(SEEN, target=ARMED, origin=BROKEN),
+        GiveBack,
+    ),
     ("the origin dies while warming up", WARMING, replace(GONE, target=ARMED), GiveBack),
     ("it never arms", WARMING, later(replace(SEEN, target=FOLLOWING), STALLED_MS_MAX), GiveBack),
     (

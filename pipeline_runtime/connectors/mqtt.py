@@ -25,6 +25,7 @@ from pipeline_runtime.connectors.sdk import (
     Record,
 )
 from pipeline_runtime.connectors.sparkplug import NAMESPACE, rebirth_command
+from pipeline_runtime.connectors.sparkplug_chosen import ChosenMetrics
 from pipeline_runtime.connectors.sparkplug_host import Host
 from pipeline_runtime.connectors.sparkplug_in import EdgeMessages
 from pipeline_runtime.operators.mqtt import MqttConnection, MqttInParams
@@ -108,6 +109,7 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
 
     def __init__(self, place: Place[MqttInParams, MqttConnection]) -> None:
         super().__init__(place)
+        self._chosen = ChosenMetrics(place.params.metrics)
         self._was_connected = False
         self._away_since_s = 0.0
         self._session: Session | None = None
@@ -214,7 +216,7 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
 
         wanted = matcher_of(params.topics)
         ask_for = ask if connection.rebirths else None
-        return EdgeMessages(intake, wanted, connection.where, ask_for, params.metrics)
+        return EdgeMessages(intake, wanted, connection.where, ask_for, self._chosen)
 
     def _taking(
         self, put: Messages, session: Session, full: threading.Event, host: Host | None

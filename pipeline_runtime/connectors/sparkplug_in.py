@@ -24,6 +24,7 @@ from pipeline_runtime.connectors.sparkplug import (
     missed_before,
     parsed,
 )
+from pipeline_runtime.connectors.sparkplug_chosen import ChosenMetrics
 
 WAIT_S = 10.0
 """How long a message waits for a birth that was asked for."""
@@ -81,12 +82,12 @@ class EdgeMessages:
         wanted: MQTTMatcher,
         where: str,
         ask: Ask | None,
-        metrics: Collection[str] = (),
+        chosen: ChosenMetrics,
     ) -> None:
-        """`metrics`: the names of those that are put. A message of data or a birth without any of them gives
-        no record. Without names all are put."""
+        """`chosen`: the metrics that are put. A message of data or a birth without any of them gives no
+        record."""
         self._intake, self._wanted, self._where, self._ask = intake, wanted, where, ask
-        self._chosen = metrics
+        self._chosen = chosen
         self._nodes: dict[tuple[str, str], _Node] = {}
         self._metrics = 0  # of all births that are kept
         self._waiting: list[_Message] = []
@@ -235,19 +236,25 @@ class EdgeMessages:
             return self._put_letter(message.topic, message.raw, _in_words(error), message.done)
         except NotBorn as unknown:
             return self._wait(message, str(unknown))
+        if message.address.is_birth:
+            self._tell_gone(message.address, {name for row, _ in rows for name in row.values})
         records = [
             _record(message, values, row.time_us, historical)
             for row, historical in rows
-            if (values := self._chosen_of(row.values))
+            if (values := self._chosen.of(row.values))
         ]
         if records:
             node.lacks_s = None
         return self._put(records, message.done)
 
-    def _chosen_of(self, values: dict[str, Any]) -> dict[str, Any]:
-        if not self._chosen:
-            return values
-        return {name: value for name, value in values.items() if name in self._chosen}
+    def _tell_gone(self, address: Address, named: Collection[str]) -> None:
+        """Tells of metrics that a birth names no longer: they were removed, or have other names now."""
+        gone = self._chosen.gone((address.group, address.node, address.device), named)
+        if gone:
+            who = "device" if address.device else "edge node"
+            self._intake.gap(
+                f"The {who} {address.words} no longer names {_some(gone)}, so its rows have no value there"
+            )
 
     def _wait(self, message: _Message, unknown: str) -> bool:
         address = message.address
@@ -321,14 +328,14 @@ class EdgeMessages:
         """Returns words if births have come, and no edge node names a metric that is wanted."""
         born = [each for each in self._nodes.values() if each.births]
         until_s = monotonic() - WAIT_S
-        if not self._chosen or not born:
+        if not self._chosen.names or not born:
             return ""
         if not all(each.lacks_s is not None and each.lacks_s < until_s for each in born):
             return ""
         found = {name for each in born[0].births.values() for name in each.types}
         return (
             f"{self._where} has births, and none of them names a metric that a column holds "
-            f"({_some(self._chosen)}). The first one names {_some(found)}. Check the columns."
+            f"({_some(self._chosen.names)}). The first one names {_some(found)}. Check the columns."
         )
 
 

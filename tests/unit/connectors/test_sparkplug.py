@@ -20,6 +20,7 @@ from pipeline_runtime.connectors.sparkplug import (
     new_payload,
     parsed,
 )
+from pipeline_runtime.connectors.sparkplug_chosen import ChosenMetrics
 from pipeline_runtime.connectors.sparkplug_host import state, state_of
 from pipeline_runtime.connectors.sparkplug_in import EdgeMessages
 from pipeline_runtime.connectors.trial import MemoryIntake, Taken
@@ -155,7 +156,7 @@ class Trial:
         intake = MemoryIntake(self.taken, self.report, 100)
         wanted = matcher_of(topics or ["spBv1.0/plant/#"])
         ask = (lambda group, node: self.asked.append((group, node))) if may_ask else None
-        self.messages = EdgeMessages(intake, wanted, "the broker", ask, metrics)
+        self.messages = EdgeMessages(intake, wanted, "the broker", ask, ChosenMetrics(metrics))
 
     def send(self, kind: str, payload: Any, name: str = "") -> None:
         raw = payload if isinstance(payload, bytes) else payload.SerializeToString()
@@ -323,6 +324,32 @@ def test_births_that_name_none_of_the_metrics_that_are_wanted_are_told(
     assert trial.messages.take(NODE.format("DBIRTH") + "/motor", birth.SerializeToString(), None)
     assert trial.messages.look()
     assert trial.report.status.state == "connected"
+
+
+def test_a_metric_that_one_of_several_edge_nodes_names_no_longer_is_told_once() -> None:
+    trial = Trial(metrics={"speed", "load"})
+
+    def born(node: str, *names: str) -> None:
+        payload = new_payload(timestamp=BORN_MS, seq=0)
+        for name in names:
+            payload.metrics.add(name=name, datatype=10, double_value=1.0)
+        assert trial.messages.take(f"spBv1.0/plant/NBIRTH/{node}", payload.SerializeToString(), None)
+
+    for node in ("one", "two"):
+        born(node, "speed", "load", "other")
+    born("two", "speed", "load")
+    assert trial.taken.notes == []
+    for _ in range(2):
+        born("two", "Speed", "load")
+        assert trial.taken.notes == [
+            "The edge node plant/two no longer names speed, so its rows have no value there"
+        ]
+    assert trial.values[-1] == {"load": 1.0}
+    born("two", "speed", "load")
+    born("two")
+    assert trial.taken.notes[1:] == [
+        "The edge node plant/two no longer names load, speed, so its rows have no value there"
+    ]
 
 
 @pytest.mark.parametrize(

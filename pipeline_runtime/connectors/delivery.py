@@ -57,6 +57,7 @@ class Rows(Protocol):
     def renew(self) -> None: ...
     def noted(self) -> Noted | None: ...
     def note(self, noted: Noted) -> None: ...
+    def change(self, changed: Callable[[Noted], Noted]) -> None: ...
     def put_letters(self, letters: Sequence[Letter]) -> None: ...
     def close(self) -> None: ...
 
@@ -148,6 +149,25 @@ def ingest_once(
         _again_and_again(run, report, stop)
 
 
+class _PatientNotes:
+    """Notes whose writing and reading is no time in which the system is waited for."""
+
+    def __init__(self, rows: Rows, pulse: Pulse) -> None:
+        self._rows, self._pulse = rows, pulse
+
+    def noted(self) -> Noted | None:
+        with self._pulse.asking(False):
+            return self._rows.noted()
+
+    def note(self, noted: Noted) -> None:
+        with self._pulse.asking(False):
+            self._rows.note(noted)
+
+    def change(self, changed: Callable[[Noted], Noted]) -> None:
+        with self._pulse.asking(False):
+            self._rows.change(changed)
+
+
 def deliver(
     deliverer: Deliverer[Any, Any],
     rows: Rows,
@@ -159,7 +179,7 @@ def deliver(
     """Runs a deliverer until `stop`. After each error it goes on behind what was stored last. `hung` is
     called when it hangs, which only the end of the process ends."""
     with Pulse(report, deliverer, hung) as pulse:
-        deliverer.goes_on, deliverer.notes = pulse.goes_on, rows
+        deliverer.goes_on, deliverer.notes = pulse.goes_on, _PatientNotes(rows, pulse)
 
         def run() -> None:
             look_up(deliverer.place.connection, stop)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from time import monotonic
+from time import monotonic, time
 from typing import Any
 
 from pipeline_runtime.connectors.delivery import Gap, Letter
@@ -33,6 +33,7 @@ from pipeline_runtime.kafka.delivered import (
     tell_position,
 )
 from pipeline_runtime.kafka.peek import OpenTopic, newest_offsets
+from pipeline_runtime.kafka.transactions import Doubtful, Fenced, OutgoingRecord, Transactions
 
 log = logging.getLogger(__name__)
 
@@ -284,6 +285,26 @@ class StreamRows:
                 f"Kafka does not take how far was delivered into {self._notes.topic}. If that topic is gone,"
                 " deploy the pipeline: that makes it again"
             ) from error
+
+    def change(self, changed: Callable[[Noted], Noted]) -> None:
+        """As Notes.change: whoever begins it shuts out those that have begun it before and not ended it."""
+        assert self._notes is not None
+        topic = self._notes.topic
+        try:
+            transactions = Transactions(self._kafka, topic)
+            try:
+                transactions.initialise()
+                found = newest(self._kafka, topic)
+                told = {"end": 0, "mark": {}} if found is None else json.loads(found)
+                now = changed(Noted(told["end"], told["mark"]))
+                value = json.dumps({"end": now.end, "mark": dict(now.mark)}).encode()
+                transactions.commit([OutgoingRecord(topic, value, None, int(time() * 1000))])
+            finally:
+                transactions.close()
+        except Fenced as error:
+            raise ConnectorError("Another process of this element has begun meanwhile") from error
+        except (Doubtful, KafkaError, OSError) as error:
+            raise ConnectorError(f"Kafka does not answer ({type(error).__name__})") from error
 
     def put_letters(self, letters: Sequence[Letter]) -> None:
         records = [

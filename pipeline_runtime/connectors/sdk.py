@@ -255,13 +255,18 @@ class Noted:
 
 
 class Notes(Protocol):
-    """Fogline's own record. Both methods raise ConnectorError."""
+    """Fogline's own record. All methods raise ConnectorError."""
 
     def noted(self) -> Noted | None:
         """Returns None if the record is not there. An operator without one (`ConnectorSink.noted`) has none
         delivered."""
 
     def note(self, noted: Noted) -> None: ...
+
+    def change(self, changed: Callable[[Noted], Noted]) -> None:
+        """Notes what `changed` makes of what was noted last. Each process of the element sees what the one
+        before it has noted so, also if several do it at once. Nothing is noted if `changed` raises."""
+        ...
 
 
 class Deliverer(ABC, Generic[P, C]):

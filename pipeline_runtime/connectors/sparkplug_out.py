@@ -10,7 +10,8 @@ from typing import Any
 from paho.mqtt.client import MQTTMessage
 
 from pipeline_runtime.connectors.mqtt_out import packet_bytes
-from pipeline_runtime.connectors.mqtt_session import Session, Will
+from pipeline_runtime.connectors.mqtt_session import LOOK_S, Session, Will
+from pipeline_runtime.connectors.passed_on import PassedOn
 from pipeline_runtime.connectors.sdk import (
     CONNECT_S,
     Batch,
@@ -20,22 +21,27 @@ from pipeline_runtime.connectors.sdk import (
     Place,
     Refused,
 )
-from pipeline_runtime.connectors.sparkplug import SEQS
-from pipeline_runtime.connectors.sparkplug_edge import EdgeNode, wants_rebirth
+from pipeline_runtime.connectors.sparkplug_edge import EdgeNode, Message, wants_rebirth
 from pipeline_runtime.connectors.sparkplug_host import PrimaryHost
+from pipeline_runtime.connectors.sparkplug_lives import Life, alone, life_of, next_life
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.mqtt import MqttConnection
-from pipeline_runtime.operators.sparkplug import BD_SEQ, SparkplugOutParams
+from pipeline_runtime.operators.sparkplug import SparkplugOutParams
 
 HOST_S = 2.0
 """How long the broker may take to say the state of the primary host."""
 BIRTH_EVERY_S = 1.0
 UNCONFIRMED_BYTES = 1 << 20
-"""After so many bytes the broker is asked for an answer."""
+"""After so many bytes it is looked what the broker has passed on."""
+PASSED_S = 2.0
+"""A broker that has not passed a message on by then is asked whether it goes on at all."""
+_NAMED = 3
+_NO_ROW = -1
+"""Stands for the place of a row, for a message that has none."""
 
 
 class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
-    """A row counts as delivered when the broker has answered a packet that was sent after it."""
+    """A row counts as delivered when the broker has passed it on to this client, too."""
 
     patience_s = 3 * CONNECT_S
 
@@ -43,10 +49,11 @@ class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
         super().__init__(place)
         params = place.params
         metrics = params.metrics_of(place.rows or StreamSchema(fields=()))
-        self._edge = EdgeNode(params.group, params.node, metrics)
+        self._edge = EdgeNode(params.group, params.node, metrics, params.device)
         self._host = None if params.host_id is None else PrimaryHost(params.host_id)
         self._session: Session | None = None
-        self._number: int | None = None  # of the connection, as hosts know it
+        self._life: Life | None = None
+        self._passed_on = PassedOn()
         self._is_born = False
         self._birth_s = float("-inf")
         self._asked = threading.Event()
@@ -56,48 +63,51 @@ class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
         return None if session is None else session.beats()
 
     def open(self, epoch: int) -> None:
-        self._number = self._next_number()
-        death = self._edge.begin(self._number, _now_ms())
-        # Another name for each owner, as of MQTT out. By its number a late death of an earlier one is known.
+        life = self._begun(epoch)
+        for left in life.left:
+            self._end_connection_of(left)
+        death = self._edge.begin(life.number, _now_ms())
         session = Session(
-            self.place.connection,
-            f"{self.place.name}-{epoch}",
-            will=Will(self._edge.topic("NDEATH"), death),
+            self.place.connection, self._client_id(epoch), will=Will(self._edge.topic("NDEATH"), death)
         )
         session.client.on_message = self._take
-        self._session = session
+        self._session, self._passed_on = session, PassedOn()
         session.connect()
-        topics = [self._edge.topic("NCMD")]
+        topics = [self._edge.topic("NCMD"), *self._edge.own_topics]
         if self._host is not None:
             self._host.forget()
             topics.append(self._host.topic)
         session.subscribe(topics, 1)
         if self._host is not None and not self._host.online.wait(HOST_S):
             raise self._host_is_away()
-        self._send_birth(session)
+        # A later owner that has begun by now ends this connection before it sends anything. Another one that
+        # begins now sees this one, too.
+        self.notes.change(lambda noted: Noted(mark=alone(life_of(noted.mark), life).mark()))
+        self._begin_to_send(session)
 
     def deliver(self, batch: Batch) -> Sequence[Refused]:
         session = self._connected()
-        topic = self._edge.topic("NDATA")
         refused: list[Refused] = []
         unconfirmed = 0
         for place, (row, time_ms) in enumerate(zip(batch.rows, batch.times_ms, strict=True)):
             self._connected()
             try:
-                payload = self._edge.data(row, time_ms, _now_ms())
-                size = packet_bytes(topic, payload, None, 0)
+                birth = self._edge.birth_before(row, _now_ms())
+                if birth is not None:
+                    unconfirmed += self._send_birth(session, birth)
+                message = self._edge.data(row, time_ms, _now_ms())
+                size = _size_of(message)
                 session.check_size(size)
             except ValueError as error:
                 refused.append(Refused(place, str(error)))
                 continue
-            session.client.publish(topic, payload, 0)
-            self._edge.sent(row, time_ms)
+            self._publish(session, message, place)
+            self._edge.sent(row, time_ms, monotonic())
             unconfirmed += size
             if unconfirmed > UNCONFIRMED_BYTES:
-                self._confirm(session)
+                refused += self._dropped(session)
                 unconfirmed = 0
-        self._confirm(session)
-        return refused
+        return [*refused, *self._dropped(session)]
 
     def idle(self) -> None:
         self._connected()
@@ -109,58 +119,156 @@ class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
             session.close(with_will=self._is_born)
         self._is_born = False
 
+    # -- which connection counts -------------------------------------------------------------------------
+
+    def _begun(self, epoch: int) -> Life:
+        """Returns the life of the next connection, which is noted. Raises ConnectorError."""
+        made: list[Life] = []
+
+        def next_one(noted: Noted) -> Noted:
+            made.append(next_life(life_of(noted.mark), self._life, self.place.group, epoch))
+            return Noted(mark=made[-1].mark())
+
+        self.notes.change(next_one)
+        self._life = made[-1]
+        return self._life
+
+    def _client_id(self, epoch: int) -> str:
+        """Returns another name for each owner, so that one that comes back cannot end a later one."""
+        return f"{self.place.name}-{epoch}"
+
+    def _end_connection_of(self, epoch: int) -> None:
+        """Lets the broker end the connection of an earlier owner, if it has one: no two connections have one
+        name. Its last will has an earlier number. Raises ConnectorError."""
+        session = Session(self.place.connection, self._client_id(epoch))
+        try:
+            session.connect()
+        finally:
+            session.close()
+        self.goes_on()
+
     def _connected(self) -> Session:
         """Returns the connection, with the birth that was asked for. Raises ConnectorError."""
         assert self._session is not None
         self._session.check()
+        if self._passed_on.has_other:
+            raise ConnectorError(
+                f"At {self._session.where}, another client sends as the edge node {self._edge.words}, and "
+                "hosts take the two for one. Give one of them another edge node id. Rows wait."
+            )
         if self._host is not None and not self._host.online.is_set():
             raise self._host_is_away()
         if self._asked.is_set() and monotonic() - self._birth_s >= BIRTH_EVERY_S:
-            self._send_birth(self._session)
+            self._send_births(self._session)
+        silent_s = self.place.params.silent_s
+        if silent_s is not None:
+            for death in self._edge.silent(monotonic() - silent_s, _now_ms()):
+                self._session.client.publish(*death, 0)
         return self._session
 
-    def _send_birth(self, session: Session) -> None:
+    # -- what the broker has passed on -------------------------------------------------------------------
+
+    def _publish(self, session: Session, message: Message, place: int = _NO_ROW) -> None:
+        self._passed_on.sends(*message, place)
+        session.client.publish(*message, 0)
+
+    def _begin_to_send(self, session: Session) -> None:
+        """Returns when the broker has passed on the births. Raises ConnectorError."""
+        self._send_births(session)
+        if not self._comes_back(session):
+            raise self._is_mute(session)
+
+    def _send_births(self, session: Session) -> None:
         self._asked.clear()
         self._birth_s = monotonic()
-        topic, payload = self._edge.topic("NBIRTH"), self._edge.birth(_now_ms())
+        for birth in self._edge.births(_now_ms()):
+            self._send_birth(session, birth)
+
+    def _send_birth(self, session: Session, birth: Message) -> int:
+        """Returns its size in bytes. Raises ConnectorError if the broker says that it does not take it."""
+        size = _size_of(birth)
         try:
-            session.check_size(packet_bytes(topic, payload, None, 0))
+            session.check_size(size)
         except ValueError as error:
             raise ConnectorError(
-                f"The birth of the edge node is too large for {session.where}: {error}. Send fewer columns.",
-                lasting=True,
+                f"A birth is too large for {session.where}: {error}. Send fewer columns.", lasting=True
             ) from error
-        session.client.publish(topic, payload, 0)
+        self._publish(session, birth)
         self._is_born = True
+        return size
 
-    def _confirm(self, session: Session) -> None:
+    def _dropped(self, session: Session) -> list[Refused]:
+        """Returns the rows that the broker has dropped, when it has passed on all others. Raises
+        ConnectorError if it passes on nothing."""
+        if not self._waited(session):
+            # What comes behind a row that is dropped tells so. Nothing may come behind the last one.
+            for topic in self._passed_on.missing():
+                if not topic.split("/")[2].endswith("BIRTH"):
+                    self._publish(session, self._edge.probe(topic, _now_ms()))
+            if not self._comes_back(session):
+                raise self._is_mute(session)
+        self.goes_on()
+        why = "the broker does not pass it on: it may be larger than the broker takes"
+        return [Refused(place, why) for place in self._passed_on.dropped() if place != _NO_ROW]
+
+    def _comes_back(self, session: Session) -> bool:
+        """Returns whether all that was sent has come back, as far as the broker has not dropped it. Raises
+        ConnectorError if the broker does not answer."""
+        if self._waited(session):
+            return True
         session.confirm(f"{self._edge.topic('NCMD')}/none")
         self.goes_on()
+        return self._waited(session)
+
+    def _waited(self, session: Session) -> bool:
+        until_s = monotonic() + PASSED_S
+        while not (came := self._passed_on.wait(LOOK_S)) and monotonic() < until_s:
+            if session.lost.is_set():
+                raise self._lost(session)
+        return came
+
+    def _lost(self, session: Session) -> ConnectorError:
+        lost, unheard = session.lost_error(), self._passed_on.unheard()
+        if not unheard:
+            return lost
+        # Some brokers end the connection of who writes what they forbid.
+        return ConnectorError(
+            f"{lost} That was behind the first message to {unheard[0]}: the broker may forbid it, or the "
+            f"message is too large for it. {self._rights}"
+        )
+
+    @property
+    def _rights(self) -> str:
+        return f"Give the user the right to write and to read {self._edge.all_topics}."
+
+    def _is_mute(self, session: Session) -> ConnectorError:
+        silent = self._passed_on.missing()[:_NAMED]
+        return ConnectorError(
+            f"{session.where} does not pass on what this user writes to {', '.join(silent)}, so rows wait. "
+            f"{self._rights} If the user has that right, the message is larger than the broker takes: send "
+            "fewer columns.",
+            lasting=True,
+        )
 
     def _take(self, _: Any, __: Any, message: MQTTMessage) -> None:
         payload = bytes(message.payload)
         if self._host is not None and message.topic == self._host.topic:
             self._host.take(payload)
-        elif wants_rebirth(payload):
-            self._asked.set()
-
-    def _next_number(self) -> int:
-        """Returns the number of the next connection, also if an earlier owner has made the last one. Raises
-        ConnectorError."""
-        if self._number is None:
-            noted = self.notes.noted()
-            last = -1 if noted is None else int(noted.mark.get(BD_SEQ, -1))
-        else:
-            last = self._number
-        number = (last + 1) % SEQS
-        self.notes.note(Noted(mark={BD_SEQ: str(number)}))
-        return number
+        elif message.topic == self._edge.topic("NCMD"):
+            if wants_rebirth(payload):
+                self._asked.set()
+        elif not message.retain:  # which no message of an edge node is
+            self._passed_on.take(message.topic, payload)
 
     def _host_is_away(self) -> ConnectorError:
         return ConnectorError(
             f"The host application {self.place.params.host_id} is not online at "
             f"{self.place.connection.where}, so rows wait for it."
         )
+
+
+def _size_of(message: Message) -> int:
+    return packet_bytes(message.topic, message.payload, None, 0)
 
 
 def _now_ms() -> int:

@@ -170,6 +170,9 @@ class MemoryNotes:
     def note(self, noted: Noted) -> None:
         self._noted = noted
 
+    def change(self, changed: Callable[[Noted], Noted]) -> None:
+        self._noted = changed(self._noted or _NONE)
+
 
 class _GivenRows(MemoryNotes):
     """Rows of a test, and how far they were delivered."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from pipeline_runtime.model.connectors import Found
@@ -18,6 +19,18 @@ from pipeline_runtime.model.spec import RecordReading
 from pipeline_runtime.operators.connections import ConnectionFields, connections_of
 from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, TransformOperator
+
+
+@dataclass(frozen=True)
+class Sole:
+    """A name by which a system knows an element, so that no other element of the pipeline may have it."""
+
+    name: tuple[str, ...]
+    """Two elements that give equal ones have one name in one system."""
+    path: str
+    """Where it is said, such as params.node."""
+    words: str
+    """For people, such as: the edge node plant/press."""
 
 
 class ConnectedOperator(TransformOperator):
@@ -34,6 +47,10 @@ class ConnectedOperator(TransformOperator):
     def given(cls) -> dict[str, type[ConnectionFields]]:
         """Returns the parameters whose connections the connector gets, each with its kind of connection."""
         return connections_of(cls)
+
+    def sole(self) -> Sequence[Sole]:
+        """Returns the names that no other element of the pipeline may have."""
+        return ()
 
     @classmethod
     def taken(

@@ -19,7 +19,7 @@ from pipeline_runtime.operators.columns import (
     SchemaCheck,
     schema_of_columns,
 )
-from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
+from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource, Sole
 from pipeline_runtime.operators.connections import Host, Secret, TlsFields, connection_field
 from pipeline_runtime.operators.kafka_in import EventTime, PathText
 from pipeline_runtime.operators.sdk import Params
@@ -84,13 +84,21 @@ TopicText = Annotated[
 ]
 
 
-def _sparkplug_id(text: str) -> str:
+SPARKPLUG_ID_MAX = 200
+
+
+def sparkplug_id(text: str) -> str:
+    """Returns the text if it can be an id of Sparkplug B. Raises ValueError."""
+    if not 1 <= len(text) <= SPARKPLUG_ID_MAX:
+        raise ValueError(f"an id of Sparkplug B has 1 to {SPARKPLUG_ID_MAX} letters")
     if set(text) & set("+#/\0"):
         raise ValueError("an id of Sparkplug B has no +, #, / and no zero character")
+    if any("\ud800" <= each <= "\udfff" for each in text):
+        raise ValueError("it holds a character that no text can have")
     return text
 
 
-SparkplugId = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_sparkplug_id)]
+SparkplugId = Annotated[str, Field(min_length=1, max_length=SPARKPLUG_ID_MAX), AfterValidator(sparkplug_id)]
 """The id of a group, an edge node or a host application. It is one level of a topic."""
 
 
@@ -278,6 +286,13 @@ class MqttIn(ConnectorSource):
     ticks = "many"
 
     params: MqttInParams
+
+    def sole(self) -> Sequence[Sole]:
+        params = self.params
+        if params.host_id is None:
+            return ()
+        name = ("host", params.connection, params.host_id)
+        return (Sole(name, "params.host_id", f'the host id "{params.host_id}"'),)
 
     @classmethod
     def taken(

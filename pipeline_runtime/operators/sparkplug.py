@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipeline_runtime.model.schema import COLUMNS_MAX, FieldType, StreamSchema
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.connected import ConnectorSink
+from pipeline_runtime.operators.connected import ConnectorSink, Sole
 from pipeline_runtime.operators.connections import connection_field
 from pipeline_runtime.operators.mqtt import MqttConnection, SparkplugId
 from pipeline_runtime.operators.sdk import Params
@@ -50,7 +50,23 @@ class SparkplugOutParams(Params):
         title="Edge node id", description="the name of this edge node; no other one of its group has it"
     )
     metrics: tuple[MetricColumn, ...] = Field(
-        default=(), max_length=COLUMNS_MAX, description="the columns to send; empty: all, by their names"
+        default=(),
+        max_length=COLUMNS_MAX,
+        description="the columns to send; empty: all but that for the device, by their names",
+    )
+    device: ColumnName | None = Field(
+        default=None,
+        title="Column for the device",
+        description="the column that names the device of the edge node whose metrics the others are; empty:"
+        " they are those of the edge node itself",
+    )
+    silent_s: float | None = Field(
+        default=None,
+        ge=1,
+        le=30 * 86_400,
+        title="Silence of a device, in seconds",
+        description="after so long without a row of a device, hosts are told that it is away (DDEATH); empty:"
+        " they are never told so",
     )
     host_id: SparkplugId | None = Field(
         default=None,
@@ -59,9 +75,16 @@ class SparkplugOutParams(Params):
         " alone",
     )
 
+    @model_validator(mode="after")
+    def _of_devices(self) -> SparkplugOutParams:
+        if self.silent_s is not None and self.device is None:
+            raise ValueError("only a device can be silent: choose its column, or leave its silence empty")
+        return self
+
     def metrics_of(self, schema: StreamSchema) -> tuple[EdgeMetric, ...]:
         """Returns the metrics of rows with this schema. Columns that it lacks are left out."""
-        named = self.metrics or tuple(MetricColumn(column=each.name) for each in schema.fields)
+        names = [each.name for each in schema.fields if each.name != self.device]
+        named = self.metrics or tuple(MetricColumn(column=each) for each in names)
         return tuple(
             EdgeMetric(field.name, each.metric or field.name, field.type, field.unit)
             for each in named
@@ -80,14 +103,23 @@ class SparkplugOut(ConnectorSink):
     last will (`NDEATH`) tells hosts that the element is away. The element sends the birth again when a host
     asks for it (`Node Control/Rebirth`), and no more often than once a second.
 
-    Sparkplug sends data with QoS 0, which no broker confirms. So the element asks the broker behind each
-    batch for an answer to another packet: a broker answers in order. What the broker passes on to a host that
-    is away is lost there. With a *primary host* rows wait in the element's own stream, which holds 1 GiB,
-    until that host says that it is online. After a loss of the connection, a move or a restoration, some of
-    the last rows come again.
+    Sparkplug sends data with QoS 0, which no broker confirms. So the element subscribes to its own messages:
+    a row counts as delivered when the broker has passed it on to the element, too. If the broker passes on
+    nothing, the element says so, and its rows wait. What the broker passes on to a host that is away is lost
+    there. With a *primary host* rows wait in the element's own stream, which holds 1 GiB, until that host
+    says that it is online. After a loss of the connection, a move or a restoration, some of the last rows
+    come again.
 
-    A time before 1970, a text that cannot be sent, and a row that is too large for the broker go to the dead
-    letters.
+    With a *column for the device* each row is of the device that it names. The first row of a device brings
+    its birth (`DBIRTH`), and each row is a message `DDATA`. The edge node has at most 1,000 devices, counted
+    since the element has begun on its node. After a *silence* hosts are told that the device is away
+    (`DDEATH`), and its next row brings another birth.
+
+    A time before 1970, a text that cannot be sent, a row that names no device, and a row that the broker
+    drops, since it is too large for it, go to the dead letters.
+
+    Only the element's newest owner is an edge node of the broker: it ends the connections of earlier ones
+    before its birth, and they begin no other. If another client sends as this edge node, the element says so.
     """
 
     type = "sparkplug-out"
@@ -102,9 +134,16 @@ class SparkplugOut(ConnectorSink):
 
     params: SparkplugOutParams
 
+    def sole(self) -> Sequence[Sole]:
+        params = self.params
+        name = ("edge node", params.connection, params.group, params.node)
+        return (Sole(name, "params.node", f'the edge node "{params.group}/{params.node}"'),)
+
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]
         with SchemaCheck() as check:
+            if self.params.device is not None:
+                check.column(schema, self.params.device, "params.device")
             for number, each in enumerate(self.params.metrics):
                 check.column(schema, each.column, f"params.metrics[{number}].column")
             known: dict[str, str] = {}

@@ -23,6 +23,7 @@ from pipeline_runtime.model.faults import (
 from pipeline_runtime.model.names import element_name, group_name, listed_and, place_words, with_titles
 from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.model.spec import Frozen
+from pipeline_runtime.operators.connected import ConnectedOperator
 from pipeline_runtime.operators.registry import (
     OperatorUnknown,
     Registry,
@@ -125,6 +126,7 @@ class _Check:
             self.check_inputs(element)
             self.check_pin(element)
             self.check_apart(element)
+        self.check_soles()
         self.check_cycles()
         self.propagate()
         self.check_groups()
@@ -275,6 +277,16 @@ class _Check:
             else:
                 continue
             self.report(element.id, element.path("apart", index), message, code)
+
+    def check_soles(self) -> None:
+        """Checks that no two elements have one name in the system that they connect to."""
+        first: dict[tuple[str, ...], str] = {}
+        for id, operator in self.operators.items():
+            for sole in operator.sole() if isinstance(operator, ConnectedOperator) else ():
+                if first.setdefault(sole.name, id) != id:
+                    has_it = self.name(first[sole.name])
+                    message = f"{sole.words} is that of {has_it} already; each element needs its own"
+                    self.report(id, self.by_id[id].path(sole.path), message, "sole_name")
 
     def check_cycles(self) -> None:
         self.cycles = find_cycles(self.by_id, self.before)

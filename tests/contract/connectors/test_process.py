@@ -289,6 +289,29 @@ def test_rows_that_kafka_deletes_before_a_deliverer_are_counted_and_the_others_a
     rows.close()
 
 
+def test_a_change_of_a_note_is_seen_by_the_next_one_and_shuts_out_one_that_had_begun(kafka: str) -> None:
+    settings, topic = KafkaSettings(kafka), f"fl.{uuid4().hex[:8]}.e.out"
+    notes = topic.replace(".out", ".position")
+    ensure_topics(settings, [Topic(topic), Topic(notes, "position")])
+    rows = [StreamRows(settings, topic, f"{topic}.dead", "e", notes) for _ in range(2)]
+
+    def raised(noted: Noted) -> Noted:
+        return Noted(mark={"n": str(int(noted.mark.get("n", 0)) + 1)})
+
+    def stands_still(noted: Noted) -> Noted:
+        rows[1].change(raised)
+        return raised(noted)
+
+    rows[0].change(raised)
+    with pytest.raises(ConnectorError, match="Another process of this element has begun"):
+        rows[0].change(stands_still)
+    assert rows[0].noted() == Noted(mark={"n": "2"})
+    rows[0].change(raised)
+    assert rows[1].noted() == Noted(mark={"n": "3"})
+    for each in rows:
+        each.close()
+
+
 def test_how_far_rows_were_delivered_is_noted_beside_the_system_that_keeps_it(kafka: str) -> None:
     settings, topic = KafkaSettings(kafka), f"fl.{uuid4().hex[:8]}.e.out"
     notes = topic.replace(".out", ".position")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 
 from pipeline_runtime.connectors import mqtt_session, sparkplug_out
 from pipeline_runtime.connectors.mqtt import MqttIngester
-from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
+from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Noted, Place
 from pipeline_runtime.connectors.sparkplug import parsed, rebirth_command
 from pipeline_runtime.connectors.sparkplug_host import state, state_topic
 from pipeline_runtime.connectors.sparkplug_out import SparkplugDeliverer
@@ -32,6 +34,12 @@ BORN_MS = 1_764_000_000_000
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     with Broker(tmp_path_factory.mktemp("mosquitto")) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may pass a message on late."""
+    monkeypatch.setattr(sparkplug_out, "PASSED_S", 60)
 
 
 def deliverer(
@@ -61,9 +69,9 @@ class Heard:
         self.client = broker.client(self._take, "spBv1.0/plant/#")
 
     def _take(self, topic: str, payload: bytes) -> None:
-        _, _, kind, node = topic.split("/")
+        _, _, kind, node, *device = topic.split("/")
         if node == self._node and kind != "NCMD":
-            self.all.append((kind, parsed(payload)))
+            self.all.append(("/".join((kind, *device)), parsed(payload)))
 
     @property
     def kinds(self) -> list[str]:
@@ -232,6 +240,7 @@ def test_rows_wait_while_the_primary_host_is_not_online(
 
 def test_a_broker_that_hangs_has_no_rows(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mqtt_session, "CONFIRMED_S", 0.5)
+    monkeypatch.setattr(sparkplug_out, "PASSED_S", 0.5)
     sends = deliverer(broker, "hangs")
     sends.open(1)
     broker.hang()
@@ -240,4 +249,155 @@ def test_a_broker_that_hangs_has_no_rows(broker: Broker, monkeypatch: pytest.Mon
             sends.deliver(batch(1.5))
     finally:
         broker.go_on()
+    sends.close()
+
+
+@pytest.mark.parametrize(
+    ("rights", "opens", "words"),
+    [
+        ("topic read #", False, r"first message to spBv1\.0/plant/NBIRTH/a: the broker may forbid it"),
+        (
+            "topic write #",
+            False,
+            r"not pass on what this user writes to spBv1\.0/plant/NBIRTH/a, so rows wait",
+        ),
+        (
+            "topic read #\ntopic write spBv1.0/plant/NBIRTH/#",
+            True,
+            r"first message to spBv1\.0/plant/NDATA/a",
+        ),
+        ("topic write #\ntopic read spBv1.0/plant/NBIRTH/#", True, r"writes to spBv1\.0/plant/NDATA/a"),
+    ],
+)
+def test_an_edge_node_that_may_not_write_or_read_says_so_and_its_rows_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rights: str, opens: bool, words: str
+) -> None:
+    monkeypatch.setattr(sparkplug_out, "PASSED_S", 0.3)
+    file = tmp_path / "rights"
+    file.write_text(f"{rights}\n")
+    with Broker(tmp_path, None, f"acl_file {file}") as locked:
+        sends = deliverer(locked, "a", {"version": "3.1.1"})
+        right = r".* Give the user the right to write and to read spBv1\.0/plant/\+/a"
+        if opens:
+            sends.open(1)
+        with pytest.raises(ConnectorError, match=words + right):
+            sends.deliver(batch(1.5, 2.5)) if opens else sends.open(1)
+        sends.close()
+
+
+def test_a_row_that_the_broker_drops_without_a_word_is_a_dead_letter(
+    broker: Broker, hear: Hear, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = hear("drops")
+    sends = deliverer(broker, "drops")
+    sends.open(1)
+    session = sends._session
+    assert session is not None
+    publish = session.client.publish
+
+    def drop_large(topic: str, payload: bytes, qos: int) -> None:
+        if len(payload) < 500:
+            publish(topic, payload, qos)
+
+    monkeypatch.setattr(session.client, "publish", drop_large)
+    large = {"line": "x" * 1000, "speed": 1.0}
+    rows = [{"line": "l1", "speed": 0.5}, large, {"line": "l1", "speed": 1.5}]
+    [refused] = sends.deliver(Batch(rows, [BORN_MS] * 3, [0, 1, 2], 0, 3))
+    assert (refused.row, refused.reason.startswith("the broker does not pass it on")) == (1, True)
+    heard.comes("NBIRTH", "NDATA", "NDATA")
+    # Nothing comes behind the last one, so a message without a row is sent.
+    monkeypatch.setattr(sparkplug_out, "PASSED_S", 0.3)
+    [refused] = sends.deliver(Batch([large], [BORN_MS], [3], 3, 4))
+    assert refused.row == 0
+    monkeypatch.undo()
+    sends.close()
+
+
+class InterruptedNotes(MemoryNotes):
+    """`then` is done before the next but one change, as by a process that stood still meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.then: list[Callable[[], object]] = []
+
+    def change(self, changed: Callable[[Noted], Noted]) -> None:
+        if self.then:
+            self.then.pop(0)()
+        super().change(changed)
+
+
+def test_an_owner_that_comes_back_sends_nothing_and_ends_no_later_one(broker: Broker, hear: Hear) -> None:
+    heard = hear("owned")
+    old, new = deliverer(broker, "owned"), deliverer(broker, "owned")
+    notes = InterruptedNotes()
+    old.notes = new.notes = notes
+    old.open(1)
+    old.deliver(batch(1.5))
+    new.open(2)
+    new.deliver(batch(2.5, first=1))
+    birth, _, death, later, _ = heard.comes("NBIRTH", "NDATA", "NDEATH", "NBIRTH", "NDATA")
+    assert [number_of(each) for each in (birth, death, later)] == [0, 0, 1]
+
+    def lost() -> bool:
+        try:
+            old.idle()
+        except ConnectorError:
+            return True
+        return False
+
+    wait_until(lost, "the connection of the old owner to be ended")
+    old.close()
+    with pytest.raises(
+        ConnectorError, match=r"A later owner of this element \(epoch 2\) sends as this"
+    ) as told:
+        old.open(1)
+    assert told.value.lasting
+    old.close()
+    # One that had begun before the later owner, and stood still before its birth.
+    third = deliverer(broker, "owned")
+    third.notes = notes
+    notes.then = [lambda: None, lambda: third.open(4)]
+    with pytest.raises(ConnectorError, match="Another process of this element has begun"):
+        new.open(3)
+    new.close()
+    third.deliver(batch(3.5, first=2))
+    heard.comes("NBIRTH", "NDATA")
+    assert number_of([each for kind, each in heard.all if kind == "NBIRTH"][-1]) == 3
+    assert heard.kinds.count("NBIRTH") == 3
+    third.close()
+    heard.comes("NDEATH")
+
+
+def test_rows_of_devices_come_behind_their_births_and_a_silent_device_dies(
+    broker: Broker, hear: Hear, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = hear("hall")
+    sends = deliverer(broker, "hall", device="line", silent_s=1000)
+    sends.open(1)
+    rows = [{"line": name, "speed": 1.5} for name in ("l1", "l2", None)]
+    [refused] = sends.deliver(Batch(rows, [BORN_MS] * 3, [0, 1, 2], 0, 3))
+    assert (refused.row, refused.reason.startswith("its line names no device")) == (2, True)
+    messages = heard.comes("NBIRTH", "DBIRTH/l1", "DDATA/l1", "DBIRTH/l2", "DDATA/l2")
+    assert [each.seq for each in messages] == [0, 1, 2, 3, 4]
+    assert [each.alias for each in messages[-1].metrics] == [2]
+    ahead_s = monotonic() + 2000
+    monkeypatch.setattr(sparkplug_out, "monotonic", lambda: ahead_s)
+    sends.deliver(Batch(rows[:1], [BORN_MS + 1], [3], 3, 4))
+    heard.comes("DDEATH/l1", "DDEATH/l2", "DBIRTH/l1", "DDATA/l1")
+    sends.close()
+
+
+def test_another_client_with_the_same_ids_is_told(broker: Broker) -> None:
+    sends = deliverer(broker, "twin")
+    sends.open(1)
+    broker.publish("spBv1.0/plant/NBIRTH/twin", b"")
+
+    def told() -> str:
+        try:
+            sends.idle()
+        except ConnectorError as error:
+            return str(error)
+        return ""
+
+    assert "another client sends as the edge node plant/twin" in wait_until(told, "the words")
     sends.close()

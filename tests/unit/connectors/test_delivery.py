@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -171,6 +171,9 @@ class GapRows:
         return Noted()
 
     def note(self, noted: Noted) -> None:
+        return None
+
+    def change(self, changed: Callable[[Noted], Noted]) -> None:
         return None
 
     def put_letters(self, letters: object) -> None:

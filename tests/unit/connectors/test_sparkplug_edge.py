@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from pipeline_runtime.connectors import sparkplug_edge
 from pipeline_runtime.connectors.sparkplug import Births, new_payload, parsed, rebirth_command
-from pipeline_runtime.connectors.sparkplug_edge import EdgeNode, wants_rebirth
+from pipeline_runtime.connectors.sparkplug_edge import EdgeNode, Message, wants_rebirth
 from pipeline_runtime.connectors.sparkplug_host import PrimaryHost, state
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import SchemaMismatch
@@ -46,7 +48,12 @@ def params(**fields: Any) -> SparkplugOutParams:
 
 def edge_node(**fields: Any) -> EdgeNode:
     made = params(**fields)
-    return EdgeNode(made.group, made.node, made.metrics_of(SCHEMA))
+    return EdgeNode(made.group, made.node, made.metrics_of(SCHEMA), made.device)
+
+
+def birth(node: EdgeNode, now_ms: int = NOW_MS) -> bytes:
+    [message] = node.births(now_ms)
+    return message.payload
 
 
 def values(births: Births, payload: bytes) -> dict[str, Any]:
@@ -59,7 +66,7 @@ def test_a_birth_says_all_metrics_and_a_row_is_read_by_their_aliases() -> None:
     death = parsed(node.begin(7, NOW_MS))
     assert [(each.name, each.datatype, each.long_value) for each in death.metrics] == [("bdSeq", 4, 7)]
     assert not death.HasField("seq")
-    first = parsed(node.birth(NOW_MS))
+    first = parsed(birth(node))
     assert first.seq == 0
     assert [(each.name, each.HasField("alias") and each.alias, each.datatype) for each in first.metrics] == [
         *(("count", 1, 4), ("temperature", 2, 10), ("text", 3, 12), ("on", 4, 11), ("at", 5, 13)),
@@ -70,14 +77,14 @@ def test_a_birth_says_all_metrics_and_a_row_is_read_by_their_aliases() -> None:
     assert (list(unit.keys), [each.string_value for each in unit.values]) == (["engUnit"], ["°C"])
     births = Births()
     births.note(first.metrics)
-    data = node.data(ROW, NOW_MS - 5, NOW_MS)
+    data = node.data(ROW, NOW_MS - 5, NOW_MS).payload
     payload = parsed(data)
     assert payload.seq == 1
     assert not any(each.HasField("name") or each.HasField("datatype") for each in payload.metrics)
     [(row, historical)] = births.rows(payload, 0)
     assert (row.time_us, row.values, historical) == ((NOW_MS - 5) * 1000, ROW, False)
     node.sent(ROW, NOW_MS - 5)
-    again = values(births, node.birth(NOW_MS + 9))
+    again = values(births, birth(node, NOW_MS + 9))
     assert {name: again[name] for name in ROW} == ROW
     assert (again["bdSeq"], again["Node Control/Rebirth"]) == (7, False)
 
@@ -85,37 +92,37 @@ def test_a_birth_says_all_metrics_and_a_row_is_read_by_their_aliases() -> None:
 def test_another_implementation_reads_births_and_data() -> None:
     node = edge_node()
     node.begin(7, NOW_MS)
-    node.birth(NOW_MS)
-    assert node.data(ROW, NOW_MS - 5, NOW_MS) == NDATA
+    birth(node)
+    assert node.data(ROW, NOW_MS - 5, NOW_MS).payload == NDATA
     node.sent(ROW, NOW_MS - 5)
-    assert node.birth(NOW_MS + 9) == NBIRTH
+    assert birth(node, NOW_MS + 9) == NBIRTH
 
 
 def test_messages_are_numbered_from_the_birth_on_and_a_row_that_is_not_sent_takes_no_number() -> None:
     node = edge_node()
     node.begin(0, NOW_MS)
-    node.birth(NOW_MS)
+    birth(node)
     numbers = []
     for number in range(300):
         node.data(ROW, NOW_MS, NOW_MS)  # it is too large, say
-        numbers.append(parsed(node.data(ROW, NOW_MS + number, NOW_MS)).seq)
+        numbers.append(parsed(node.data(ROW, NOW_MS + number, NOW_MS).payload).seq)
         node.sent(ROW, NOW_MS + number)
     assert numbers == [number % 256 for number in range(1, 301)]
-    node.birth(NOW_MS)
-    assert parsed(node.data(ROW, NOW_MS + 300, NOW_MS)).seq == 1
+    birth(node)
+    assert parsed(node.data(ROW, NOW_MS + 300, NOW_MS).payload).seq == 1
 
 
 def test_a_row_before_another_one_is_historical_and_no_current_value() -> None:
     node = edge_node()
     node.begin(0, NOW_MS)
     births = Births()
-    births.note(parsed(node.birth(NOW_MS)).metrics)
+    births.note(parsed(birth(node)).metrics)
     node.sent(ROW, NOW_MS)
     late = {"count": 1, "temperature": None}
-    [(row, historical)] = births.rows(parsed(node.data(late, NOW_MS - 1, NOW_MS)), 0)
+    [(row, historical)] = births.rows(parsed(node.data(late, NOW_MS - 1, NOW_MS).payload), 0)
     assert (row.values["count"], row.values["temperature"], historical) == (1, None, True)
     node.sent(late, NOW_MS - 1)
-    assert values(births, node.birth(NOW_MS))["count"] == -5
+    assert values(births, birth(node))["count"] == -5
 
 
 @pytest.mark.parametrize(
@@ -130,6 +137,68 @@ def test_what_sparkplug_cannot_say_is_refused(row: dict[str, Any], words: str) -
     node.begin(0, NOW_MS)
     with pytest.raises(ValueError, match=words):
         node.data(row, NOW_MS, NOW_MS)
+
+
+def seq_of(message: Message) -> int:
+    return int(parsed(message.payload).seq)
+
+
+def test_each_device_is_born_before_its_first_row_and_has_aliases_of_its_own() -> None:
+    node = edge_node(device="text")
+    assert node.own_topics == [
+        "spBv1.0/plant/NBIRTH/line 1",
+        *(f"spBv1.0/plant/{kind}/line 1/+" for kind in ("DBIRTH", "DDATA")),
+    ]
+    node.begin(7, NOW_MS)
+    [itself] = node.births(NOW_MS)
+    assert [each.name for each in parsed(itself.payload).metrics] == ["bdSeq", "Node Control/Rebirth"]
+    rows = [{**ROW, "text": name} for name in ("saw", "mill", "saw")]
+    sent, births = [], Births()
+    for number, row in enumerate(rows):
+        born = node.birth_before(row, NOW_MS)
+        if born is not None:
+            sent.append(born)
+            births.note(parsed(born.payload).metrics)
+        sent.append(node.data(row, NOW_MS + number, NOW_MS))
+        node.sent(row, NOW_MS + number, now_s=number)
+    assert [each.topic.removeprefix("spBv1.0/plant/") for each in sent] == [
+        *("DBIRTH/line 1/saw", "DDATA/line 1/saw", "DBIRTH/line 1/mill", "DDATA/line 1/mill"),
+        "DDATA/line 1/saw",
+    ]
+    assert [seq_of(each) for each in sent] == [1, 2, 3, 4, 5]
+    assert sorted(births.names) == list(range(1, 9))
+    assert values(births, sent[3].payload) == {
+        name: ROW[name] for name in ("count", "temperature", "on", "at")
+    }
+    # A host asks for the births.
+    again = list(node.births(NOW_MS))
+    assert [(each.topic.split("/")[2], seq_of(each)) for each in again] == [
+        *(("NBIRTH", 0), ("DBIRTH", 1), ("DBIRTH", 2)),
+    ]
+    assert node.birth_before(rows[0], NOW_MS) is None
+    # The mill is silent.
+    [death] = node.silent(2, NOW_MS)
+    assert (death.topic, seq_of(death)) == ("spBv1.0/plant/DDEATH/line 1/mill", 3)
+    assert list(node.silent(2, NOW_MS)) == []
+    assert [each.topic.split("/")[4:] for each in node.births(NOW_MS)] == [[], ["saw"]]
+    assert node.birth_before(rows[1], NOW_MS) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [(None, "1 to 200"), ("a/b", "no +"), ("\ud800", "no text can have"), ("x" * 201, "1 to 200")],
+)
+def test_a_row_that_names_no_device_is_refused(name: str | None, words: str) -> None:
+    with pytest.raises(ValueError, match=f"its text names no device: .*{re.escape(words)}"):
+        edge_node(device="text").birth_before({**ROW, "text": name}, NOW_MS)
+
+
+def test_the_devices_of_an_edge_node_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparkplug_edge, "DEVICES_MAX", 1)
+    node = edge_node(device="text")
+    assert node.birth_before({**ROW, "text": "a"}, NOW_MS) is not None
+    with pytest.raises(ValueError, match="has 1 devices already"):
+        node.birth_before({**ROW, "text": "b"}, NOW_MS)
 
 
 def test_a_command_may_ask_for_the_births() -> None:
@@ -177,7 +246,9 @@ def test_metrics_that_hosts_would_confuse_are_refused(metrics: list[dict[str, st
         SparkplugOut(params(metrics=metrics)).output_schema({"in": SCHEMA})
 
 
-@pytest.mark.parametrize("wrong", [{"group": "a/b"}, {"node": "a+"}, {"node": ""}, {"host_id": "#"}])
-def test_an_id_that_is_no_level_of_a_topic_is_refused(wrong: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "wrong", [{"group": "a/b"}, {"node": "a+"}, {"node": ""}, {"host_id": "#"}, {"silent_s": 5}]
+)
+def test_what_is_no_id_or_has_no_device_is_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(ValidationError):
         params(**wrong)

@@ -395,3 +395,29 @@ def test_what_needs_batches_without_rows_is_not_grouped_with_what_spark_plans(pi
     assert apart.valid
     [fault] = validate(pipeline(*elements, groups=[{"id": "g", "elements": ["p", "alarm"]}]), registry).faults
     assert (fault.element, fault.code) == ("alarm", "group_ticks")
+
+
+def test_a_name_that_a_system_knows_one_element_by_is_not_given_twice(registry, pipeline, source):
+    def reads(id, host_id, connection="plant"):
+        params = {"connection": connection, "payload": "sparkplug", "topics": ["spBv1.0/#"]}
+        columns = [{"name": "t", "type": "number"}]
+        return {"id": id, "type": "mqtt-in", "params": {**params, "columns": columns, "host_id": host_id}}
+
+    def sends(id, node, connection="plant"):
+        params = {"connection": connection, "group": "g", "node": node, "host_id": "scada"}
+        return {"id": id, "type": "sparkplug-out", "inputs": {"in": "source"}, "params": params}
+
+    different = [reads("a", "scada"), reads("b", None), reads("c", None), reads("d", "scada", "other")]
+    different += [sends("e", "press"), sends("f", "Press"), sends("g", "press", "other")]
+    assert validate(pipeline(source(), *different), registry).faults == ()
+    equal = [reads("mqtt-in", "scada"), reads("b", "scada")]
+    equal += [sends("sparkplug-out-2", "press"), sends("d", "press")]
+    faults = validate(pipeline(source(), *equal), registry).faults
+    assert [(f.element, f.path, f.code) for f in faults] == [
+        ("b", "spec.elements[2].params.host_id", "sole_name"),
+        ("d", "spec.elements[4].params.node", "sole_name"),
+    ]
+    assert [f.message for f in faults] == [
+        'the host id "scada" is that of MQTT in already; each element needs its own',
+        'the edge node "g/press" is that of Sparkplug out 2 already; each element needs its own',
+    ]

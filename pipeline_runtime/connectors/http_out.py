@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,12 +20,10 @@ from pipeline_runtime.connectors.sdk import (
     ConnectorError,
     Deliverer,
     Place,
-    Probed,
     Refused,
 )
 from pipeline_runtime.connectors.sent import Sent
 from pipeline_runtime.connectors.tls import tls_context
-from pipeline_runtime.model.connectors import ROWS_SHOWN
 from pipeline_runtime.operators.http import HttpConnection, HttpOutParams
 from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 
@@ -236,25 +234,3 @@ def retry_after_s(text: str, now: datetime) -> float:
     except ValueError:
         return 0.0
     return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())
-
-
-def probe(connection: HttpConnection, path: str) -> Probed:
-    """Asks for `path`, or for /, and shows the first rows of an array."""
-    server = Server(connection, CONNECT_S - 1)
-    try:
-        answer = server.ask("GET", path if path.startswith("/") else f"/{path}")
-    finally:
-        server.close()
-    if answer.status in (401, 403):
-        raise ConnectorError(f"{connection.where} answers {answer.status}. Check the token.", lasting=True)
-    return Probed(f"Connected. The server answers {answer.status} to GET {path or '/'}.", _rows(answer.text))
-
-
-def _rows(text: str) -> tuple[dict[str, Any], ...]:
-    read: Callable[[str], Any] = json.loads
-    try:
-        found = read(text)
-    except (ValueError, RecursionError):
-        return ()
-    rows = found if isinstance(found, list) else [found]
-    return tuple(row for row in rows[:ROWS_SHOWN] if isinstance(row, dict))

@@ -24,7 +24,7 @@ def found_by(topic: str, payload: bytes) -> Found:
     except (ValueError, RecursionError):
         value = text
     if isinstance(value, dict):
-        parts = tuple(islice(_parts(value, ""), PARTS_MAX))
+        parts = tuple(islice(parts_of(value), PARTS_MAX))
         return Found(path=topic, title=topic, type="JSON object", usable=True, value=text, parts=parts)
     if isinstance(value, list):
         return Found(path=topic, title=topic, type="JSON array", value=text)
@@ -33,17 +33,22 @@ def found_by(topic: str, payload: bytes) -> Found:
     return Found(path=topic, title=topic, type=words, usable=True, value=text, holds=holds)
 
 
-def _parts(value: Mapping[str, Any], prefix: str, depth: int = 1) -> Iterator[FoundPart]:
+def parts_of(value: Mapping[str, Any], prefix: str = "", depth: int = 1) -> Iterator[FoundPart]:
     """Yields the fields of a JSON object that a column can hold, also those of objects in it."""
     for name, each in value.items():
-        step = name if name and set(name) <= _PLAIN_KEY else f"[{json.dumps(name, ensure_ascii=False)}]"
-        path = f"{prefix}.{step}" if prefix and not step.startswith("[") else f"{prefix}{step}"
+        path = step_to(prefix, name)
         if isinstance(each, dict) and depth < _DEPTH_MAX:
-            yield from _parts(each, path, depth + 1)
+            yield from parts_of(each, path, depth + 1)
             continue
         type_ = type_of(each)
         if type_ is not None and len(path) <= VALUE_MAX:
             yield FoundPart(name=path, type=type_)
+
+
+def step_to(place: str, name: str) -> str:
+    """Returns the path of a field of the object at a place, an empty text for the whole."""
+    step = name if name and set(name) <= _PLAIN_KEY else f"[{json.dumps(name, ensure_ascii=False)}]"
+    return f"{place}.{step}" if place and not step.startswith("[") else f"{place}{step}"
 
 
 def type_of(value: Any) -> FieldType | None:

@@ -55,7 +55,7 @@ class HttpConnection(TlsFields):
 
     kind = "http"
     title = "HTTP server"
-    probe = "pipeline_runtime.connectors.http_out:probe"
+    probe = "pipeline_runtime.connectors.http_browse:probe"
 
     host: Host
     port: int = Field(default=443, ge=1, le=65_535, description="443 is usual with TLS, and 80 without")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
+from pipeline_runtime.model.connectors import Found
+from pipeline_runtime.model.schema import COLUMNS_MAX, Field as SchemaField, StreamSchema
 from pipeline_runtime.model.spec import RecordReading
 from pipeline_runtime.operators.columns import schema_of_columns
 from pipeline_runtime.operators.connected import ConnectorSource
@@ -15,6 +16,7 @@ from pipeline_runtime.operators.connections import connection_field
 from pipeline_runtime.operators.http import HEADER, HttpConnection, HttpPath, reading_of
 from pipeline_runtime.operators.kafka_in import EventTime, KafkaColumn, PathText
 from pipeline_runtime.operators.sdk import Params
+from pipeline_runtime.operators.ticked_rows import rows
 
 _SECRET = frozenset({"authorization", "cookie", "session", "signature"})
 _SECRET_ENDS = ("auth", "key", "password", "secret", "token")
@@ -137,7 +139,16 @@ class HttpPoll(ConnectorSource):
         "columns": [{"name": "id"}, {"name": "temperature", "type": "number", "unit": "°C"}],
     }
 
+    ticks = "many"
+    browsed_from = "path"
+
     params: HttpPollParams
+
+    @classmethod
+    def taken(
+        cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[SchemaField]
+    ) -> dict[str, Any]:
+        return rows(params, ticked)
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         return schema_of_columns(self.params.columns, self.params.key)

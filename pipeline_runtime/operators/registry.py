@@ -132,6 +132,7 @@ class Registry:
             "delivery": operator.delivery,
             "delivery_why": operator.delivery_why,
             "ticks": operator.ticks,
+            "browsed_from": operator.browsed_from,
             "follow_depends": operator.follow_depends(),
             "version": operator.version,
         }

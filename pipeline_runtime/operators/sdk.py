@@ -156,6 +156,8 @@ class Operator(ABC):
     delivery_why: ClassVar[str] = ""
     # How many of the things that a system has a user may tick for the element (`ConnectedOperator.taken`).
     ticks: ClassVar[Literal["none", "one", "many"]] = "none"
+    # The parameter that says where a look into the system begins; empty: at the whole system.
+    browsed_from: ClassVar[str] = ""
     version: ClassVar[int] = 1  # raise it when the same input and parameters give other output
     example: ClassVar[dict[str, Any]] = {}  # parameters that work
 

@@ -119,7 +119,7 @@ def topics(params: Mapping[str, Any], ticked: Sequence[Found]) -> dict[str, Any]
     if len(wanted) > 1 and not any(each.get("level") is not None for each in columns):
         columns = new_columns(columns, [(["topic"], FieldType.STRING, "", {"level": 0})])
     if objects:
-        columns = _fields(columns, ticked, known)
+        columns = fields(columns, ticked, known)
     elif not known:
         kinds = {each.holds for each in ticked}
         type_ = kinds.pop() if len(kinds) == 1 else FieldType.STRING
@@ -128,7 +128,7 @@ def topics(params: Mapping[str, Any], ticked: Sequence[Found]) -> dict[str, Any]
     return {**params, "topics": wanted, "payload": payload, "columns": columns}
 
 
-def _fields(columns: list[Entry], ticked: Sequence[Found], known: set[str]) -> list[Entry]:
+def fields(columns: list[Entry], ticked: Sequence[Found], known: set[str]) -> list[Entry]:
     """Returns the columns, and one for each field of the messages that none of them holds yet. A field whose
     type differs between topics is a text."""
     types: dict[str, FieldType | None] = {}
@@ -155,7 +155,7 @@ def kafka_topic(params: Mapping[str, Any], ticked: Found) -> dict[str, Any]:
     record. What that record does not tell stays as it was."""
     made = {**params, "topic": ticked.path}
     if ticked.parts:
-        return {**made, "format": "json", "columns": _fields([], [ticked], set())}
+        return {**made, "format": "json", "columns": fields([], [ticked], set())}
     if ticked.holds is not None:
         return {**made, "format": "text", "columns": [{"name": "value", "type": str(ticked.holds)}]}
     return {**made, "format": "avro"} if ticked.type == AVRO else made

@@ -218,6 +218,8 @@ class Operator(TypedDict):
     """the reason for `delivery`, in one line; empty for an element without a connector"""
     ticks: Literal["none", "one", "many"]
     """how many items of its system a user may tick"""
+    browsed_from: str
+    """the parameter that says where a look into its system begins; empty: the whole system"""
     version: int
 
 

@@ -10,7 +10,7 @@ import { Dialog, DialogAction } from "../../shared/ui/dialog";
 import { Choice } from "../../shared/ui/field";
 import { toast, toastError } from "../../shared/ui/toast";
 import { useEditor } from "../store";
-import { nodeFor, usable, WHOLE, type Branch } from "./found";
+import { nodeFor, startOf, usable, WHOLE, type Branch } from "./found";
 import { Level, ListContext, Things } from "./level";
 import { takeOver } from "./take-over";
 import { useBrowse } from "./use-browse";
@@ -33,7 +33,11 @@ export function BrowseDialog({ connection, element, operator, columns, onClose }
   );
   const [chosen, setNode] = useState("");
   const node = chosen || nodeFor(nodes, element, live?.node);
-  const { branches, found, look, search, endSearch, again } = useBrowse(connection, node);
+  const { branches, found, look, search, endSearch, again } = useBrowse(
+    connection,
+    node,
+    startOf(operator, element),
+  );
   const [find, setFind] = useState("");
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [ticked, setTicked] = useState<ReadonlyMap<string, FoundThing>>(new Map());

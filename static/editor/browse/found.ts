@@ -71,6 +71,12 @@ export function branchOf(
   };
 }
 
+/** Where a look into the system of an element begins. */
+export function startOf(operator: { browsed_from: string }, element: { params: Record<string, unknown> }): string {
+  const said = operator.browsed_from && element.params[operator.browsed_from];
+  return typeof said === "string" ? said : WHOLE;
+}
+
 /** The node that will use the connection, as far as that is known; else any that is up. */
 export function nodeFor(
   nodes: readonly { name: string; site: string; up: boolean }[],

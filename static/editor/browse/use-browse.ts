@@ -17,7 +17,8 @@ interface Browsed {
   again: () => void;
 }
 
-export function useBrowse(connection: string, node: string): Browsed {
+/** @param start where a look at the whole begins; empty: at the whole system */
+export function useBrowse(connection: string, node: string, start: string): Browsed {
   const [branches, setBranches] = useState<Branches>({});
   const [found, setFound] = useState<Branch | null>(null);
   const [turn, setTurn] = useState(0);
@@ -32,14 +33,18 @@ export function useBrowse(connection: string, node: string): Browsed {
   useEffect(() => {
     const path = `/connections/${encodeURIComponent(connection)}/test`;
     const asked = new Questions((question, signal) =>
-      post<ConnectionTested>(path, { node, ...question }, signal),
+      post<ConnectionTested>(
+        path,
+        { node, ...question, ...(question.path === WHOLE && { path: start }) },
+        signal,
+      ),
     );
     questions.current = asked;
     setBranches({});
     setFound(null);
     if (node) look(WHOLE, []);
     return () => asked.end();
-  }, [connection, look, node, turn]);
+  }, [connection, look, node, start, turn]);
 
   return {
     branches,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { FoundThing } from "../../shared/types";
-import { branchOf, kindWords, matching, nodeFor, usable, WHOLE, type Branches } from "../browse/found";
+import { branchOf, kindWords, matching, nodeFor, startOf, usable, WHOLE, type Branches } from "../browse/found";
 
 const thing = (path: string, more: Partial<FoundThing> = {}): FoundThing => ({
   path,
@@ -70,4 +70,11 @@ test("it looks from the node that will use the connection", () => {
   expect(nodeFor(nodes, { node: "a" }, "b")).toBe("a");
   expect(nodeFor(nodes, { node: "c", site: "yard" }, "c")).toBe("b");
   expect(nodeFor([], {}, null)).toBe("");
+});
+
+test("a look begins where the element's parameter says", () => {
+  const polls = { browsed_from: "path" };
+  expect(startOf(polls, { params: { path: "/api" } })).toBe("/api");
+  expect(startOf(polls, { params: {} })).toBe(WHOLE);
+  expect(startOf({ browsed_from: "" }, { params: { path: "/api" } })).toBe(WHOLE);
 });

@@ -11,6 +11,7 @@ const base = {
   delivery: "exactly once" as const,
   delivery_why: "",
   ticks: "none" as const,
+  browsed_from: "",
   version: 1,
 };
 

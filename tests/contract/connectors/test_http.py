@@ -17,8 +17,9 @@ import httpx
 import pytest
 
 from pipeline_runtime.connectors import http_in, pulse
+from pipeline_runtime.connectors.http_browse import probe
 from pipeline_runtime.connectors.http_in import HttpIngester
-from pipeline_runtime.connectors.http_out import HttpDeliverer, Server, probe
+from pipeline_runtime.connectors.http_out import HttpDeliverer, Server
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer
 from pipeline_runtime.operators.http import HttpConnection, HttpInParams, HttpOutParams, WebhookConnection
@@ -128,7 +129,9 @@ def test_what_is_wrong_with_the_server_is_said_in_words_and_rows_wait() -> None:
     with receiving(port) as receiver:
         with pytest.raises(ConnectorError, match="speaks no TLS"):
             probe(connection(port, tls=True), "")
-        assert probe(connection(port), "/").rows == ({"a": 1},)
+        looked = probe(connection(port), "/")
+        assert (looked.rows, [each.title for each in looked.found]) == (({"a": 1},), ["The answer"])
+        assert [each.title for each in probe(connection(port), looked.found[0].path).found] == ["a"]
         with pytest.raises(ConnectorError, match="characters that no header can have") as caught:
             probe(connection(port).model_copy(update={"token": f"{TOKEN} "}), "/")
         assert TOKEN not in str(caught.value)

@@ -1722,6 +1722,7 @@ export interface Operator {
   delivery: "exactly once" | "at least once";
   delivery_why: string;
   ticks: "none" | "one" | "many";
+  browsed_from: string;
   version: number;
 }
 

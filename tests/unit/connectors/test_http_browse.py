@@ -80,10 +80,10 @@ def test_what_is_ticked_is_the_path_the_array_and_the_columns_of_the_element() -
     assert columns_of(some) == [
         ("id", "string", None),
         ("lat", "number", "at.lat"),
-        ("a_b", "string", '["a.b"]'),
+        ("b", "string", '["a.b"]'),
     ]
     again = taken(fields["id"], fields["temperature"], **json.loads(some.model_dump_json(by_alias=True)))
-    assert [each.name for each in again.columns] == ["id", "lat", "a_b", "temperature"]
+    assert [each.name for each in again.columns] == ["id", "lat", "b", "temperature"]
 
 
 def test_fields_of_two_arrays_do_not_go_together() -> None:

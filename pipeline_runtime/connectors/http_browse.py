@@ -22,7 +22,7 @@ from pipeline_runtime.operators.ticked_rows import RowsPlace, rows_at
 
 ARRAYS_MAX = 100
 ROWS_LOOKED_AT = 100
-"""Of so many rows the fields and their types are looked at."""
+"""How many rows are looked at for fields and their types."""
 _DEPTH_MAX = 4
 _PLAIN = {"Accept": "application/json", "Accept-Encoding": "identity"}
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 SOURCES_MAX = 50_000
-"""Of so many edge nodes and devices it is known what they have named."""
+"""How many edge nodes and devices are known by what they have named."""
 
 
 class ChosenMetrics:

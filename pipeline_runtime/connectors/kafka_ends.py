@@ -295,7 +295,7 @@ class StreamRows:
             try:
                 transactions.initialise()
                 found = newest(self._kafka, topic)
-                told = {"end": 0, "mark": {}} if found is None else json.loads(found)
+                told: dict[str, Any] = {"end": 0, "mark": {}} if found is None else json.loads(found)
                 now = changed(Noted(told["end"], told["mark"]))
                 value = json.dumps({"end": now.end, "mark": dict(now.mark)}).encode()
                 transactions.commit([OutgoingRecord(topic, value, None, int(time() * 1000))])

@@ -72,8 +72,11 @@ export function branchOf(
 }
 
 /** Where a look into the system of an element begins. */
-export function startOf(operator: { browsed_from: string }, element: { params: Record<string, unknown> }): string {
-  const said = operator.browsed_from && element.params[operator.browsed_from];
+export function startOf(
+  operator: { browsed_from: string },
+  element: { params?: Record<string, unknown> },
+): string {
+  const said = operator.browsed_from && element.params?.[operator.browsed_from];
   return typeof said === "string" ? said : WHOLE;
 }
 

@@ -1,6 +1,15 @@
 import { expect, test } from "vitest";
 import type { FoundThing } from "../../shared/types";
-import { branchOf, kindWords, matching, nodeFor, startOf, usable, WHOLE, type Branches } from "../browse/found";
+import {
+  branchOf,
+  kindWords,
+  matching,
+  nodeFor,
+  startOf,
+  usable,
+  WHOLE,
+  type Branches,
+} from "../browse/found";
 
 const thing = (path: string, more: Partial<FoundThing> = {}): FoundThing => ({
   path,

@@ -266,7 +266,7 @@ function Places({ changes, document }: { changes: DeployChange[]; document: Pipe
         {nodes.size > 0 && `On ${plural(nodes.size, "node")}. `}
         {waits && "Fogline waits up to 90 s for a node that does not answer yet. "}
         {chosen &&
-          "If the load changes before you deploy, Fogline may choose another node for what is not pinned."}
+          "If the load changes before you deploy, Fogline may choose other nodes for elements that are not pinned."}
       </p>
     </div>
   );

@@ -95,7 +95,7 @@ function tellNewId({ name }: Pipeline): void {
   toast({
     tone: "info",
     title: `${before} has another id now: ${name}`,
-    text: "You go on here, with all your changes and undo steps.",
+    text: "You continue here, with all your changes and undo steps.",
   });
 }
 

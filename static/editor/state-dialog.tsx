@@ -52,7 +52,7 @@ function Ask({ close }: { close: () => void }) {
       onClose={close}
       size="m"
       title="Export with its state"
-      description="Another Fogline goes on with the file where this one stops. So this one stops first: the sources pause, each other element reads its last rows and pauses, too. No row is lost, and none stands twice."
+      description="Another Fogline continues with the file where this one stops. So the pipeline stops here first: the sources pause, and each other element reads its last rows and pauses, too. No row is lost, and none comes twice."
       footer={
         <>
           <button type="button" className="button" onClick={close}>

@@ -35,7 +35,7 @@ function Ask({ close }: { close: () => void }) {
   const elements = elementsOf(document);
   const refused =
     titleFault(title, TITLE_MAX) ??
-    (description.trim() === "" ? "Say in a sentence what it does: that stands on its card." : null) ??
+    (description.trim() === "" ? "Describe the template in one sentence, for its card." : null) ??
     (elements.length === 0 ? "Draw an element first." : null);
   const save = async () => {
     const pipeline = document.metadata.name;

@@ -61,7 +61,7 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "element.restore": (detail) => `restored it on ${text(detail.to)}${way(detail)}`,
   "element.pause": () => "paused it",
   "element.resume": () => "resumed it",
-  "element.go_on": ({ way }) => `let it go on: ${text(way)}`,
+  "element.go_on": ({ way }) => `let it continue: ${text(way)}`,
   "element.checkpoint": () => "asked for a checkpoint",
   "element.place": ({ site }) =>
     site ? `set the place of its user to ${text(site)}` : "removed the place of its user",

@@ -45,7 +45,7 @@ function ConnectionsPage() {
           <Cable aria-hidden="true" />
           <h2>No connections yet</h2>
           <p>
-            A connection says how to reach a system outside, such as an MQTT broker. An admin makes it once,
+            A connection says how to reach an outside system, such as an MQTT broker. An admin makes it once,
             with its password. Elements use it by its name, so no pipeline holds a password.
           </p>
         </div>

@@ -39,7 +39,7 @@ export function toImport(items: readonly ReadItem[], wishes: readonly Wish[]): W
 export function refusedBecause(items: readonly ReadItem[], wishes: readonly Wish[]): string | null {
   const open = items.filter((_, index) => wishes[index]!.how === "ask");
   if (open.length > 0)
-    return `Choose what becomes of ${open[0]!.title}${open.length > 1 ? ` and ${open.length - 1} more` : ""}.`;
+    return `Choose what to do with ${open[0]!.title}${open.length > 1 ? ` and ${open.length - 1} more` : ""}.`;
   if (wishes.some(({ how, title }) => how === "rename" && titleFault(title)))
     return "Enter a name for each new pipeline.";
   return toImport(items, wishes).length === 0 ? "There is nothing to import." : null;

@@ -144,7 +144,7 @@ function Item({ item, wish, change }: { item: ReadItem; wish: Wish; change: (par
         <span className="badge badge--warning">cannot be imported</span>
       ) : (
         <Choice<How>
-          label={`What becomes of ${title}`}
+          label={`What to do with ${title}`}
           value={wish.how}
           options={
             there

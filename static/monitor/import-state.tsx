@@ -52,7 +52,7 @@ export function ImportState({
       toast({
         tone: "done",
         title: `Imported ${made.title} with its state`,
-        text: "Deploy it as it came, and it goes on where it stopped.",
+        text: "Deploy it unchanged, and it continues where it stopped.",
         actions: [
           {
             title: "Open it",
@@ -90,7 +90,7 @@ export function ImportState({
             {
               value: "with",
               title: "With its state",
-              note: "Its first deployment goes on where it stopped. Files and topics that it reads have to be the same ones here.",
+              note: "Its first deployment continues where it stopped. The files and topics that it reads must be the same here.",
             },
             {
               value: "without",

@@ -129,7 +129,7 @@ function DrainNote({ node }: { node: ClusterNode }) {
   const elements = useLive((state) => state.elements);
   const moves = `The elements of ${node.name} move to other nodes, one group after another.`;
   const how = node.leaving_until
-    ? `The node was told to stop. ${moves} Then it ends, or earlier if its time runs out. When it is started again, it takes new elements.`
+    ? `The node was stopped. ${moves} Then it ends, or earlier if its time runs out. When it is started again, it takes new elements.`
     : `${moves} Uncordon the node to stop this.`;
   const title = node.leaving_until ? `${node.name} is leaving` : `Drain of ${node.name}`;
   return (

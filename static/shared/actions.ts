@@ -222,9 +222,9 @@ export async function setPaused(pipeline: string, element: LiveElement, paused: 
 export async function goOn(pipeline: string, element: LiveElement, way: WayOn): Promise<void> {
   try {
     await post(`${elementPath(pipeline, element.id)}/go-on`, { way: way.id });
-    toast({ tone: "done", title: `${nameOf(element)} goes on`, text: way.cost });
+    toast({ tone: "done", title: `${nameOf(element)} continues`, text: way.cost });
   } catch (error) {
-    toastError(`${nameOf(element)} does not go on`, error);
+    toastError(`${nameOf(element)} does not continue`, error);
   }
 }
 

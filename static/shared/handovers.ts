@@ -122,7 +122,7 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
           ? `${target} ${slow ? "starts its first query, which takes a while" : "has caught up and opens its connections"}; ${origin} keeps running`
           : `${target} is ${behindWords(row.behind)}${slow ? ": its first query takes a while to start" : ""}; ${origin} keeps running`;
     case "CUT":
-      return `${origin} goes on processing, commits its last batch and so hands over to ${target}`;
+      return `${origin} keeps processing, commits its last batch and so hands over to ${target}`;
     case "STOP":
       return `${origin} finishes its batch, commits and stops`;
     case "COPY":
@@ -131,7 +131,7 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
         : `${target} fetches the checkpoint`;
     case "CLAIM":
       return row.state === "active"
-        ? `${target} was told to take over, which locks out every older copy. Its answer is awaited: for ${CLAIM_S_MAX} s if it fails, is silent or stands still`
+        ? `${target} has the order to take over, which locks out every older copy. Fogline waits for its answer, for ${CLAIM_S_MAX} s if it fails, is silent or makes no progress`
         : `${target} takes over, which locks out every older copy, and reads on`;
     case "FINISH":
       return handover.strategy === "standby"
@@ -177,7 +177,7 @@ export const automatic = (handover: Handover): boolean =>
 /** What happens to the element of that name when the handover is cancelled. */
 export function afterCancel(handover: Handover, element: string, originUp: boolean): string {
   if (claims(handover))
-    return `${handover.target} was told to run ${element}. If it has failed or does not answer, this wait ends, and ${element} can be restored on another node. If it is about to run ${element}, it does.`;
+    return `${handover.target} has the order to run ${element}. If it has failed or does not answer, this wait ends, and ${element} can be restored on another node. If it is about to run ${element}, it still does.`;
   const origin = handover.origin || "its node";
   const again = automatic(handover);
   if (handover.kind === "migration" && handover.reason.startsWith("shutdown of "))

@@ -47,11 +47,11 @@ function pauseSoFar({ kind, phase, target }: Handover, origin: string): Told {
   const later = `It is measured when ${target} has written its first batch.`;
   if (kind === "restoration") return word("not yet", later);
   if (PROCESSING.has(phase))
-    return word("none yet", `${origin} goes on processing until ${target} is ready. ${later}`);
+    return word("none yet", `${origin} keeps processing until ${target} is ready. ${later}`);
   if (phase === "CUT")
     return word(
       "not yet",
-      `${origin} goes on processing until it lets go, and ${target} from then on. ${later}`,
+      `${origin} keeps processing until it releases the element, and ${target} from then on. ${later}`,
     );
   if (phase === "FINISH") return word("being measured", later);
   return word("it pauses now", `Rows wait until ${target} has taken over. ${later}`);

@@ -43,7 +43,7 @@ export function LinksDialog({ wall, onClose }: { wall: string; onClose: () => vo
       onClose={onClose}
       size="m"
       title="Share this wall"
-      description="Whoever has a link sees this wall and nothing else, without an account. A link that nobody uses for 30 days ends."
+      description="Everybody with a link can see this wall and nothing else, without an account. A link ends when it was not used for 30 days."
     >
       <div className="stack">
         {made ? (

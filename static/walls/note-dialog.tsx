@@ -49,7 +49,7 @@ export function NoteDialog({
       onClose={onClose}
       size="m"
       title="Notes"
-      description="A note stands in the chart at its time. Everybody who sees this wall reads it."
+      description="The chart shows a note at its time. Everybody who sees this wall can read it."
       footer={<DialogAction title="Add the note" refused={refused} run={add} />}
     >
       <div className="stack">

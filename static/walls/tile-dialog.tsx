@@ -90,7 +90,7 @@ export function TileDialog({ wish: first, known, onDone, onClose }: Props) {
           label="Title"
           value={wish.title}
           onChange={(title) => set({ title })}
-          placeholder={wish.kind === "text" ? "None" : "Made of what it shows"}
+          placeholder={wish.kind === "text" ? "None" : "Made from its content"}
           maxLength={TITLE_MAX}
         />
       </div>

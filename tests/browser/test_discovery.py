@@ -103,7 +103,7 @@ def give_up(dashboard: Dashboard) -> None:
     """Cancel while what is ticked is taken over ends the request, and changes nothing."""
     page, held = dashboard.page, list[Route]()
     dialog = browse(Hands(), dashboard, "press")
-    press = dialog.get_by_role("button", name="What lies in Press", exact=True)
+    press = dialog.get_by_role("button", name="Items in Press", exact=True)
     found(dialog, press, look_again(dialog)).click()
     found(dialog, dialog.get_by_role("checkbox", name="Strokes"), lambda: press.dblclick()).click()
     page.route("**/taken", lambda route: held.append(route))
@@ -173,7 +173,7 @@ def draw_press(hands: Hands, dashboard: Dashboard, axe: Axe) -> None:
     new_pipeline(hands, dashboard, "press-heat")
     add(hands, dashboard, "OPC UA in", "opcua-in")
     dialog = browse(hands, dashboard, "press")
-    press = dialog.get_by_role("button", name="What lies in Press", exact=True)
+    press = dialog.get_by_role("button", name="Items in Press", exact=True)
     hands.click(found(dialog, press, look_again(dialog)))
     temperature = found(dialog, dialog.get_by_role("checkbox", name="Temperature"), lambda: press.dblclick())
     expect(temperature).to_have_accessible_description("Double, °C 21.5")

@@ -44,7 +44,7 @@ def test_a_first_csv_file_is_asked_about_imported_and_seen_on_the_form(
     expect(dialog).to_contain_text("One question is open.")
 
     # each line as it lies, and what it is taken for; beside it, what is read of it
-    lies = dialog.get_by_role("region", name="As it lies in the file")
+    lies = dialog.get_by_role("region", name="As it is in the file")
     for name in ("Line 1, before the table", "Line 3, names", "Line 4, units", "Line 5"):
         expect(lies.get_by_role("button", name=name, exact=True)).to_have_count(1)
     read = dialog.get_by_role("region", name="As it is read")

@@ -66,7 +66,7 @@ def test_one_click_leads_from_a_row_to_the_row_it_was_made_from(watched: str, da
     number = row.get_by_role("cell").nth(2).inner_text()
     row.get_by_role("button", name=re.compile("Where did the row of .* come from")).click()
     dialog = page.get_by_role("dialog", name="Where this row came from")
-    expect(dialog.get_by_text("1 row, from which positive made what is above.")).to_be_visible()
+    expect(dialog.get_by_text("1 row, from which positive made the rows above.")).to_be_visible()
     came_from = dialog.get_by_role("region", name="Rows of numbers").get_by_role("row")
     expect(came_from).to_have_count(2)  # with the head
     expect(came_from.nth(1)).to_contain_text(number)
@@ -75,7 +75,7 @@ def test_one_click_leads_from_a_row_to_the_row_it_was_made_from(watched: str, da
     expect(dialog.get_by_role("region", name="The row")).to_contain_text("partition 0")
     came_from.nth(1).get_by_role("button", name=re.compile("Where did the row")).click()
     dialog.get_by_role("button", name="Back to the row before").click()
-    expect(dialog.get_by_text("1 row, from which positive made what is above.")).to_be_visible()
+    expect(dialog.get_by_text("1 row, from which positive made the rows above.")).to_be_visible()
 
 
 def test_without_contact_nobody_takes_old_figures_for_new_ones(

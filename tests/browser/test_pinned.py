@@ -52,7 +52,7 @@ def test_what_an_element_makes_of_pinned_rows_is_checked_before_a_deployment(
 
         page.get_by_role("button", name="Deploy", exact=True).click()
         dialog = page.get_by_role("dialog")
-        expect(dialog.get_by_text("Pinned rows give what is expected.")).to_be_visible()
+        expect(dialog.get_by_text("The output for the pinned rows is as expected.")).to_be_visible()
         dialog.get_by_role("button", name="Cancel").click()
 
         draft = client.get(f"/api/v1/pipelines/{NAME}").json()["document"]

@@ -128,7 +128,7 @@ def test_what_retention_deleted_while_a_node_was_frozen_is_said_and_a_click_goes
         page.set_viewport_size({"width": 1440, "height": 900})
     topics.has_put_out(deployment, "asks", [*range(READ_BEFORE)])
     note.get_by_role("button", name="Behind the gap").click()
-    expect(dashboard.toast).to_contain_text("asks goes on")
+    expect(dashboard.toast).to_contain_text("asks continues")
     expect(note).to_have_count(0, timeout=SLOW_MS)
     dashboard.expect_status("asks", "running")
     topics.has_put_out(deployment, "asks", LEFT)

@@ -75,7 +75,7 @@ function Thing({ thing, find, above }: { thing: FoundThing; find: string; above:
             type="button"
             className="button button--quiet button--icon button--small"
             aria-expanded={isOpen}
-            aria-label={`What lies in ${thing.title}`}
+            aria-label={`Items in ${thing.title}`}
             onClick={() => toggle(thing)}
           >
             {isOpen ? <ChevronDown aria-hidden="true" /> : <ChevronRight aria-hidden="true" />}
@@ -112,7 +112,7 @@ function Thing({ thing, find, above }: { thing: FoundThing; find: string; above:
           {branch.state === "asking" && <p className="muted small">Looking…</p>}
           {branch.state === "refused" && <p className="field__error">{sentence(branch.words)}</p>}
           {branch.state === "there" && branch.things.length === 0 && (
-            <p className="muted small">Nothing lies in it.</p>
+            <p className="muted small">There are no items in it.</p>
           )}
           <Level
             path={thing.path}

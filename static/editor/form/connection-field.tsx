@@ -56,7 +56,9 @@ export function ConnectionControl({ field, value, onChange, id, invalid, describ
             type="button"
             className="button button--small"
             aria-disabled={!browsed}
-            title={browsed ? "Look what it has, and tick what you want" : "Choose a connection first"}
+            title={
+              browsed ? "Browse the system, and tick the items that you want" : "Choose a connection first"
+            }
             onClick={() => browsed && setBrowsing(true)}
           >
             <FolderSearch aria-hidden="true" />

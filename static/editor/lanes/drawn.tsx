@@ -79,7 +79,7 @@ function WaitStrip({ move, name }: { move: QueuedMove; name: string }) {
           {words}
         </span>
       </Tip>
-      <Tip text={refused ?? "It stays where it is, and those behind it move on"}>
+      <Tip text={refused ?? "It stays where it is, and the moves after it are made"}>
         <button
           type="button"
           className="link"

@@ -96,7 +96,7 @@ function MoveList() {
           type="button"
           className="button button--quiet button--icon button--small"
           aria-label="Close the list of moves"
-          title="Close the list. The moves go on"
+          title="Close the list. The moves continue"
           onClick={() => close(newest.id)}
         >
           <X aria-hidden="true" />
@@ -119,7 +119,7 @@ function MoveList() {
         {waiting.length > 0 && " Each begins when the one before it is done, also when this page is closed."}
       </p>
       {waiting.length > 0 && (
-        <Tip text={refused ?? "The move under way goes on"}>
+        <Tip text={refused ?? "The present move continues"}>
           <button
             type="button"
             className="button button--small"

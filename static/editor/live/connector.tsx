@@ -6,7 +6,7 @@ import { Ago } from "../../shared/ui/parts";
 /** "2 gaps: 15 rows or more are lost", or "" without one. Pure. */
 export function gapWords({ gaps_total: gaps, gap_rows_total: rows }: ConnectorNote): string {
   if (!gaps) return "";
-  const lost = rows ? `${plural(rows, "row")} or more are lost` : "nobody knows how many rows are lost";
+  const lost = rows ? `${plural(rows, "row")} or more are lost` : "the number of lost rows is not known";
   return `${plural(gaps, "gap")}: ${lost}.`;
 }
 

@@ -23,11 +23,14 @@ export const differs = ({ checks, error }: Checks): boolean =>
 
 export function ExpectedNote({ checks: { checks, error } }: { checks: Checks }) {
   if (error !== undefined)
-    return <Warning>What is expected of pinned rows could not be checked: {problemText(error)}</Warning>;
+    return (
+      <Warning>The expected output for the pinned rows could not be checked: {problemText(error)}</Warning>
+    );
   if (!checks) return <p className="muted small">Pinned rows are being checked…</p>;
   if (checks.length === 0) return null;
   const wrong = checks.filter((check) => check.trouble !== null || checkWords(check).length > 0);
-  if (wrong.length === 0) return <p className="muted small">Pinned rows give what is expected.</p>;
+  if (wrong.length === 0)
+    return <p className="muted small">The output for the pinned rows is as expected.</p>;
   return (
     <Warning>
       {wrong.map((check) => (

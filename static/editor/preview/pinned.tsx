@@ -41,7 +41,7 @@ export function Pinned({ element, rows, node, preview, onRows }: Props) {
           type="button"
           className="button button--small"
           aria-disabled={busy}
-          title="Saves the first 200 rows that come to the element with the draft. You can preview the element on these rows, and say which rows it has to make of them"
+          title="Saves the first 200 rows that come to the element with the draft. You can preview the element on these rows, and set the output that you expect"
           onClick={() =>
             order(
               "The rows were not pinned",

@@ -14,6 +14,6 @@ const said = {
 
 test("gaps say how many rows are lost, as far as that is known", () => {
   expect(gapWords(said)).toBe("");
-  expect(gapWords({ ...said, gaps_total: 1 })).toBe("1 gap: nobody knows how many rows are lost.");
+  expect(gapWords({ ...said, gaps_total: 1 })).toBe("1 gap: the number of lost rows is not known.");
   expect(gapWords({ ...said, gaps_total: 2, gap_rows_total: 15 })).toBe("2 gaps: 15 rows or more are lost.");
 });

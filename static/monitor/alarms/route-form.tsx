@@ -45,11 +45,11 @@ export function RouteForm({
   const fault = (typed: string) =>
     typed.trim() !== "" && Number.isFinite(typedNumber(typed)) ? null : "a number, 0 for never";
   const wrong = [repeat, late, wait].some(fault)
-    ? "Correct what is red."
+    ? "Correct the red fields."
     : spec.channels.length === 0
       ? "Choose at least one channel."
       : typedNumber(late) > 0 && !spec.escalate_to?.length
-        ? "Choose who else is told."
+        ? "Choose the channel for the escalation."
         : onCallFault(spec.on_call ?? [], spec.zone ?? "UTC");
   const faulty = wrong !== null;
   const save = () => {

@@ -74,9 +74,9 @@ export function Rules() {
       </div>
       {rules.length === 0 && (
         <p className="muted">
-          No rule yet. A rule raises an alarm by what is measured: rows that wait, latency, rates, no rows,
-          dead letters, a node that does not answer, its disk, CPU or memory. Alert elements in pipelines need
-          no rule.
+          No rule yet. A rule raises an alarm by a measured value: waiting rows, latency, rates, no rows, dead
+          letters, a node that does not answer, its disk, CPU or memory. Alert elements in pipelines need no
+          rule.
         </p>
       )}
       <ul className="alarm-items">

@@ -60,7 +60,7 @@ export function Routes() {
           New route
         </button>
       </div>
-      {routes.length === 0 && <p className="muted">No route yet, so nobody gets a message.</p>}
+      {routes.length === 0 && <p className="muted">No route yet, so Fogline sends no messages.</p>}
       <ul className="alarm-items">
         {routes.map((route) => (
           <li key={route.id}>
@@ -110,7 +110,7 @@ export function Channels() {
         toast({
           tone: "done",
           title: `A test goes to ${channel.name}`,
-          text: "Messages says what came of it.",
+          text: "Messages shows the result.",
         }),
       )
       .catch((failed: unknown) => toastError("No test was sent", failed));

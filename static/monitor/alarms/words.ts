@@ -127,7 +127,7 @@ export function routeSentence(spec: RouteSpec, channels: readonly AlarmChannel[]
     : "";
   const late =
     spec.escalate_min && spec.escalate_to?.length
-      ? ` If nobody does for ${plural(spec.escalate_min, "minute")}, ${named(spec.escalate_to)} is told, too.`
+      ? ` If nobody acknowledges for ${plural(spec.escalate_min, "minute")}, they go to ${named(spec.escalate_to)}, too.`
       : "";
   return `${least}${whose}${where} go to ${named(spec.channels)}.${when}${again}${late}`;
 }

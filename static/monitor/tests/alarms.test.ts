@@ -142,6 +142,6 @@ test("a route says who is told, when, and who else", () => {
   ).toBe(
     "Critical alarms at hall go to mail. It sends messages Mon to Fri 08:00 to 16:00; Sat 10:00 to 12:00 (Europe/Vienna)." +
       " Repeated every 30 minutes until somebody acknowledges." +
-      " If nobody does for 10 minutes, shift lead is told, too.",
+      " If nobody acknowledges for 10 minutes, they go to shift lead, too.",
   );
 });

@@ -19,7 +19,7 @@ const there = { title: "P", revision: 7, same: false };
 test("what is here already is asked, and nothing is imported before", () => {
   const items = [item(0), item(1, { there }), item(2, { there })];
   const wishes = items.map(asked);
-  expect(refusedBecause(items, wishes)).toBe("Choose what becomes of P 1 and 1 more.");
+  expect(refusedBecause(items, wishes)).toBe("Choose what to do with P 1 and 1 more.");
   wishes[1]!.how = "replace";
   wishes[2]!.how = "rename";
   expect(refusedBecause(items, wishes)).toBeNull();

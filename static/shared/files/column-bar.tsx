@@ -70,7 +70,7 @@ export function ColumnBar({
             value={found.beside}
             known={BESIDES}
             empty="nothing"
-            hint="What stands beside each number: a unit, or ± for signs and exponents in another way"
+            hint="The text beside each number: a unit, or ± for signs and exponents in another form"
             onChange={(beside) => put(found.source, { beside })}
           />
         </>

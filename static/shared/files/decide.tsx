@@ -112,7 +112,7 @@ function Panes({ left, right, busy }: { left: React.ReactNode; right: React.Reac
     );
   return (
     <div className="panes" aria-busy={busy}>
-      <section className="pane" aria-label="As it lies in the file">
+      <section className="pane" aria-label="As it is in the file">
         {left}
       </section>
       <section className="pane" aria-label="As it is read">

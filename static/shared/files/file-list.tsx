@@ -127,7 +127,7 @@ function Row({ file, reload }: { file: StoredFile; reload: () => void }) {
           <button
             type="button"
             className="link file__unread"
-            title="See which they are, and what becomes of them"
+            title="See these rows, and what happens to them"
             onClick={() => openImport(id)}
           >
             {unread}

@@ -89,7 +89,7 @@ function Waiting({ file, reload }: { file: FileDetail; reload: () => void }) {
       title={`Import ${file.name}`}
       onClose={closeImport}
       description={
-        busy ? "You can close this window: the work goes on, and the list of files shows it." : undefined
+        busy ? "You can close this window. The work continues, and the list of files shows it." : undefined
       }
       footer={
         <>
@@ -165,7 +165,7 @@ function Deciding({
         <>
           <span className="import__foot">
             {again
-              ? "This makes another file. What reads the first one goes on with it."
+              ? "This makes another file. Elements that read the first file keep it."
               : open === 0 && "The file is read once, as you see it here."}
           </span>
           <button type="button" className="button" disabled={!decision.canUndo} onClick={decision.undo}>

@@ -16,7 +16,7 @@ export function LineBar({ decision, line }: { decision: Decision; line: number |
   if (line === null)
     return (
       <p className="pane__bar muted">
-        Choose a line to say what it is: names, units, the first or the last row.
+        Choose a line to mark it as names, units, the first row or the last row.
       </p>
     );
   const kind = preview?.lines.find(({ number }) => number === line)?.kind;

@@ -35,7 +35,7 @@ export function LinesPane({
               <span className="visually-hidden">Number</span>
             </th>
             <th scope="col">
-              <span className="pane__title">As it lies in the file</span>
+              <span className="pane__title">As it is in the file</span>
             </th>
           </tr>
         </thead>

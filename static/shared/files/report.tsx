@@ -38,7 +38,7 @@ export function ReportView({
               type="button"
               className="button"
               disabled={roleReason("editor") !== null}
-              title={roleReason("editor") ?? "Makes another file. What reads this one goes on with it."}
+              title={roleReason("editor") ?? "Makes another file. Elements that read this file keep it."}
               onClick={onAgain}
             >
               Import in another way

@@ -44,5 +44,5 @@ export function stepWords({ records, count: all, kept, title }: TracedStep): str
   if (!kept) return `It runs as one with ${title}, so its rows are kept nowhere.`;
   if (all === 0) return "None of its rows belongs here.";
   const shown = all > records.length ? ` The newest ${count(records.length)} are shown.` : "";
-  return `${count(all)} ${all === 1 ? "row" : "rows"}, from which ${title} made what is above.${shown}`;
+  return `${count(all)} ${all === 1 ? "row" : "rows"}, from which ${title} made the rows above.${shown}`;
 }

@@ -17,9 +17,9 @@ const step = (change: Partial<TracedStep> = {}): TracedStep => ({
 });
 
 test("a step says how many rows there are and which element made a row from them", () => {
-  expect(stepWords(step())).toBe("1 row, from which Average made what is above.");
+  expect(stepWords(step())).toBe("1 row, from which Average made the rows above.");
   expect(stepWords(step({ count: 1300 }))).toBe(
-    "1,300 rows, from which Average made what is above. The newest 1 are shown.",
+    "1,300 rows, from which Average made the rows above. The newest 1 are shown.",
   );
   expect(stepWords(step({ count: 0, records: [] }))).toBe("None of its rows belongs here.");
   expect(stepWords(step({ kept: false }))).toBe("It runs as one with Average, so its rows are kept nowhere.");

@@ -289,10 +289,10 @@ def test_a_copy_that_its_origin_does_not_give_comes_from_the_central_store(
     target = cluster.without_checkpoint(deployment, "power", "edge-a")
     order_copy = Effects._order_copy
 
-    def from_nowhere(effects: Effects, role: Role, source: dict[str, object]) -> None:
-        order_copy(effects, role, {**source, "url": "http://127.0.0.1:9"})
+    def from_who_has_none(effects: Effects, role: Role, source: dict[str, object]) -> None:
+        order_copy(effects, role, {**source, "url": f"http://127.0.0.1:{cluster.ports[target]}"})
 
-    monkeypatch.setattr(Effects, "_order_copy", from_nowhere)
+    monkeypatch.setattr(Effects, "_order_copy", from_who_has_none)
     handover = ordered(deployment, "standby", "edge-a", target)
     wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "done", handover.message

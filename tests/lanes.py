@@ -102,13 +102,13 @@ def lanes(static_checks: bool) -> list[Lane]:
         *(f"{handover}/test_faults_with_spark.py", f"{handover}/test_rig.py"),
         *(restorations, "tests/browser"),
     )
-    engine = ("tests/integration/runtime", "tests/integration/platform", "tests/integration/pipelines")
+    engine = ("tests/integration/runtime", "tests/integration/pipelines")
     control = ("tests/integration/workers", f"{handover}/test_faults.py")
     return [
         Lane("browser", browser),
         Lane("engine", engine),
         Lane("control", control, without=(restorations,)),
-        Lane("services", ("tests/contract",)),
+        Lane("services", ("tests/contract", "tests/integration/platform")),
         # With the others' priority, these would keep them from their deadlines.
         Lane("rest", (), niceness=5, before=[[*make, "test-browser-code"]]),
         Lane("simulation", ("tests/simulation", "tests/unit/imports"), niceness=5, before=checks),

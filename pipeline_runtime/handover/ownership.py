@@ -81,10 +81,8 @@ class CommitPermit:
         Returns for how many requests it had to wait, one after the other. `last`: this permit commits nothing
         more. `written` is called when all records are written, before the transaction ends.
         """
-        before = self._transactions.requests
         own = [OutgoingRecord(self._journal, encode(record)) for record in records]
-        self._transactions.commit([*outputs, *own], again=not last, written=written)
-        return self._transactions.requests - before
+        return self._transactions.commit([*outputs, *own], again=not last, written=written)
 
     def expect_commit(self) -> None:
         """Says that a batch begins, which will be committed soon. Sends now the requests that the commit

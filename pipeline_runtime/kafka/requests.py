@@ -88,10 +88,6 @@ class Requests:
         took_ms = (monotonic() - sent_at_s) * 1000
         self.round_trip_ms = min(self.round_trip_ms or took_ms, took_ms)
 
-    def flush(self) -> None:
-        """Hands what was sent to the kernel, without waiting for an answer."""
-        self._net.poll(timeout_ms=0)
-
     def answer_of(self, future: Any) -> Any:
         """Waits for the answer. Raises KafkaError."""
         while not future.is_done:
@@ -141,14 +137,9 @@ class Requests:
                     raise error
         return answer
 
-    def known_coordinator(self, kind: CoordinatorType, key: str) -> int | None:
-        """Returns the broker that coordinates this transactional id or group, if it was asked before."""
-        return self._coordinators.get((kind, key))
-
     def _coordinator(self, kind: CoordinatorType, key: str) -> int:
-        known = self.known_coordinator(kind, key)
-        if known is not None:
-            return known
+        if (kind, key) in self._coordinators:
+            return self._coordinators[kind, key]
         request = FindCoordinatorRequest(key=key, key_type=kind.value, coordinator_keys=[key])
         node = self._client.least_loaded_node(bootstrap_fallback=True)
         answer = self.answer_of(self.send(node, request))

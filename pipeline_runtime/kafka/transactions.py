@@ -116,17 +116,11 @@ class Transactions:
         self._producer: dict[str, int] = {}  # its id and its epoch
         self._sequences: dict[TopicPartition, int] = {}  # the number of each partition's next record
         self._told: set[TopicPartition] = set()  # what the coordinator knows of the open transaction
-        self._telling: tuple[set[TopicPartition], Any] | None = None  # what it was told, and has not answered
         self._is_begun = False  # the coordinator knows of an open transaction
         self._is_ahead = False  # and it was opened before there was anything to write
         self._opened_at_s = 0.0
         self._failure: Exception | None = None  # what has failed may have left records in a transaction
         self._ends: dict[TopicPartition, int] = {}  # behind what the last commit has written
-
-    @property
-    def requests(self) -> int:
-        """How many were sent so far; the requests of a transaction wait for each other."""
-        return self._requests.sent
 
     @property
     def round_trip_ms(self) -> float:
@@ -150,7 +144,7 @@ class Transactions:
         with self._using():
             answer = self._ask(request)
             self._producer = {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
-            self._sequences, self._told, self._telling, self._is_begun = {}, set(), None, False
+            self._sequences, self._told, self._is_begun = {}, set(), False
 
     def warm(self, topics: Collection[str]) -> None:
         """Fetches the metadata that the first transaction would otherwise have to wait for."""
@@ -194,7 +188,6 @@ class Transactions:
             return  # does not wait for a commit in progress
         with self._using():
             if self._is_unused(older_than_s):
-                self._hear()
                 if not self._told:  # without an answer it may be open, or not
                     self._tell(set(self._ends))
                 self._end_transaction()
@@ -203,9 +196,9 @@ class Transactions:
         return self._is_ahead and monotonic() - self._opened_at_s >= older_than_s
 
     def expect_another(self) -> None:
-        """The next commit comes soon, and most likely writes to the same partitions as the last one. A thread
-        tells the coordinator so now, and the commit need not wait for that. While the coordinator still ends
-        the last transaction, it has to be told again, so nobody would do that without a thread."""
+        """Says that the next commit comes soon, and most likely writes to the same partitions as the last
+        one. A thread tells the coordinator these partitions now, so that the commit need not wait for it.
+        While the coordinator still ends the last transaction, the thread has to ask again and again."""
         threading.Thread(target=self._tell_ahead, name="transaction", daemon=True).start()
 
     def _tell_ahead(self) -> None:
@@ -220,34 +213,13 @@ class Transactions:
         finally:
             self._lock.release()
 
-    def _open_ahead(self) -> None:
-        """Tells the coordinator without waiting for it where the last commit has written to."""
-        partitions = set(self._ends)
-        node = self._requests.known_coordinator(_TRANSACTION, self.transactional_id)
-        if not partitions or node is None or self._is_begun or self._failure is not None:
-            return
-        with suppress(Exception):  # the next commit will report it
-            self._telling = partitions, self._requests.send(node, self._adds(partitions))
-            self._begun(ahead=True)
-            self._requests.flush()
-
-    def _begun(self, *, ahead: bool = False) -> None:
+    def _begun(self) -> None:
         if not self._is_begun:
             self._opened_at_s = monotonic()
-        self._is_begun, self._is_ahead = True, ahead
-
-    def _hear(self) -> None:
-        """Waits for the coordinator's answer to what it was told without waiting."""
-        telling, self._telling = self._telling, None
-        if telling is not None:
-            partitions, future = telling
-            with suppress(KafkaError):  # it is told once more
-                if _added(self._requests.answer_of(future)) is None:
-                    self._told |= partitions
+        self._is_begun, self._is_ahead = True, False
 
     def _tell(self, partitions: set[TopicPartition]) -> None:
         """Tells the coordinator where the transaction writes to, as far as it has not heard."""
-        self._hear()
         self._begun()
         if new := partitions - self._told:
             self._ask(self._adds(new), _added)
@@ -261,14 +233,16 @@ class Transactions:
         *,
         again: bool = False,
         written: Callable[[], None] = lambda: None,
-    ) -> None:
+    ) -> int:
         """Writes all `records` in one transaction. `written` is called when they are, before the commit.
+        Returns how many requests it sent: they wait for each other.
 
         With `again`, the next transaction will most likely write to the same partitions. A broker that is far
         away is told so at once: the next commit then waits for two answers and not for three. Until something
         is written, the open transaction hides nothing from readers.
         """
         with self._using():
+            before = self._requests.sent
             bodies = bodies_by_partition(records, self._requests.partitions)
             if bodies:
                 self._tell(set(bodies))
@@ -276,8 +250,10 @@ class Transactions:
             self._requests.begin()
             written()
             self._end_transaction()
-            if again and self.is_far:
-                self._open_ahead()
+            sent = self._requests.sent - before
+        if again and self.is_far:
+            self.expect_another()
+        return sent
 
     def end_of(self, topic: str) -> int:
         """Returns the offset behind the last record that the last commit wrote to this topic. To ask Kafka
@@ -293,12 +269,14 @@ class Transactions:
         """Writes the bodies of each partition in their order. Returns the offsets behind them."""
         left = {partition: deque(of_it) for partition, of_it in bodies.items()}
         ends: dict[TopicPartition, int] = {}
+        next_one: dict[TopicPartition, bytearray] = {}  # it did not fit into the last request
         while left:
             batches: dict[TopicPartition, bytearray] = {}
             size = 0
             for partition, of_it in left.items():
-                batch = self._batch(partition, of_it[0])
+                batch = next_one.pop(partition, None) or self._batch(partition, of_it[0])
                 if batches and size + len(batch) > REQUEST_BYTES_MAX:
+                    next_one[partition] = batch
                     break
                 batches[partition] = batch
                 size += len(batch)

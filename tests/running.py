@@ -165,9 +165,14 @@ class RunningFogline:
             def over() -> bool:
                 deployed = [path for path in paths if client.get(path).json()["deployment"] is not None]
                 for path in deployed:
+                    if path in ordered:
+                        continue
                     # It is refused while something else is being done with the pipeline.
-                    if path not in ordered and client.post(f"{path}/undeploy").is_success:
+                    answer = client.post(f"{path}/undeploy")
+                    if answer.is_success:
                         ordered.add(path)
+                        # The systems to which it delivers have ended with the test.
+                        client.post(f"/api/v1/operations/{answer.json()['id']}/hurry")
                 return not deployed
 
             wait_until(over, "the end of what was deployed", _UNDEPLOYED_S)

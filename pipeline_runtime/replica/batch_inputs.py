@@ -72,7 +72,7 @@ class BatchInputs:
         )
 
     def passed(self, start: Boundary) -> None:
-        """Says that everything before `start` has been processed, so nobody needs to read it ahead any
+        """Notes that everything before `start` has been processed, so that nobody has to prefetch it any
         more."""
         if self.fits(start) and self._passed is not start.ends:
             self._passed = start.ends
@@ -80,10 +80,10 @@ class BatchInputs:
 
     def fill(self, rows: int, rows_max: int) -> bool:
         """Returns whether a batch of so many rows was as full as a batch may be."""
-        # Each of several inputs has a share of the rows, which is rounded down.
+        # Each input has a share of the rows, and the shares are rounded down.
         return rows > rows_max - len(self._keys) - 1
 
-    # --- their end
+    # --- the end of the inputs
 
     @property
     def _last_stage(self) -> int:
@@ -147,7 +147,7 @@ class BatchInputs:
         return slices_left
 
     def _with_records(self, part: Slice) -> Slice:
-        """Returns the slice, with its rows if they have been read ahead."""
+        """Returns the slice, with its rows if they are prefetched."""
         group_input = self._inputs[part.input] if part.input >= 0 else None
         if group_input is None or group_input.topic is None:
             return part
@@ -155,7 +155,7 @@ class BatchInputs:
         return part if records is None else replace(part, records=[pack(record) for record in records])
 
     def noted(self, read: SliceRead) -> None:
-        """Tells of columns that nothing is read into, and of times that are likely to be wrong."""
+        """Notes columns for which no record has a value, and times that are probably wrong."""
         fields, group_input = self._fields.get(read.input), self._inputs[read.input]
         times = self._times.get(read.input)
         if times is not None and read.newest_ms is not None:
@@ -171,7 +171,7 @@ class BatchInputs:
             )
 
     def rejected(self, read: SliceRead) -> list[RejectedRecord]:
-        """Returns the records of a slice that could not be read, with where they come from."""
+        """Returns the records of a slice that could not be read, with their places."""
         group_input = self._inputs[read.input]
         return [
             RejectedRecord(
@@ -188,5 +188,5 @@ class BatchInputs:
         ]
 
     def position(self, read: SliceRead) -> str:
-        """The name under which the slice's partition stands in a boundary's `ends`."""
+        """Returns the key of the slice's partition in a boundary's `ends`."""
         return self._inputs[read.input].end_keys()[read.partition]

@@ -38,14 +38,14 @@ from pipeline_runtime.replica.state import BatchSpan, ReplicaState
 from pipeline_runtime.replica.timing import BatchTiming
 
 LOOK_S = 2.0
-"""How often an owner looks again although nothing has told it to."""
+"""How often an owner looks again without a reason."""
 RELEASE_LOOK_S = 0.05
-"""How often an owner looks again that may release without a batch, because nothing has come."""
+"""How often an owner looks again that may release without a batch, because no row has come."""
 BROKER_AWAY_S = 0.2
 
 
 class BatchPlanner:
-    """Only one thread at a time uses it: Batches takes care of that."""
+    """Plans the batches of one run. Only one thread at a time uses it; Batches makes sure of that."""
 
     def __init__(
         self,
@@ -66,14 +66,14 @@ class BatchPlanner:
         self._timing = timing
         self._release = release
         self._over = over
-        self._ended = local  # where the newest batch that was processed has ended
-        self._counted = local  # and the newest one that counts
+        self._ended = local  # the end of the newest batch that was processed
+        self._counted = local  # the end of the newest batch that is final
         self._remember = remember
 
     # --- between two batches
 
     def finish(self) -> None:
-        """Says that no batch is running any more: it has ended, or has come to nothing."""
+        """Notes that no batch is running any more: the last one has ended, or was dropped."""
         state = self._state
         with state.changed:
             if state.span is not None and state.granted == state.local:
@@ -85,9 +85,9 @@ class BatchPlanner:
         state.no_batch_runs()
 
     def run_ahead(self) -> bool:
-        """Says that the running batch was processed. Returns whether the next batch may begin during this
-        one's commit: that is so if this replica may own the next batch, and more rows wait than a batch
-        takes. Then call `committed` after the commit."""
+        """Notes that the running batch was processed. Returns whether the next batch may begin during the
+        commit of this one. That is so if this replica may own the next batch, and if more rows wait than a
+        batch takes. The caller then calls `committed` after the commit."""
         state = self._state
         self._note_size()
         with state.changed:
@@ -102,7 +102,7 @@ class BatchPlanner:
         return True
 
     def committed(self, boundary: Boundary) -> None:
-        """Says that the batch that ends there counts. The next batch may have begun already."""
+        """Notes that the batch that ends at `boundary` is final. The next batch may have begun already."""
         self._counted = boundary
         self._remember(boundary.seq)
         self._state.batch_is_over()
@@ -138,7 +138,7 @@ class BatchPlanner:
 
     @property
     def next_start(self) -> Boundary:
-        """Returns where the next batch begins, or where the newest running one ends."""
+        """Returns where the next batch begins. This is the end of the newest running batch, if one runs."""
         with self._state.changed:
             state = self._state
             span = state.newest_span
@@ -183,7 +183,7 @@ class BatchPlanner:
             with state.changed:
                 if self._is_lost:
                     return None
-                start = self._start()  # this replica's own CLAIM may have moved it meanwhile
+                start = self._start()  # this replica's own CLAIM may have moved the start meanwhile
                 seen_version = state.version
                 facts = self._facts(waits=self._waits_at(start))
                 decision = next_batch(facts, start.seq, fits=self._inputs.fits(start))
@@ -213,13 +213,13 @@ class BatchPlanner:
                 self._inputs.offsets.disconnect()
 
     def _waits_at(self, start: Boundary) -> bool:
-        """Returns whether a schema registry has to answer before the batch that begins there. The caller
+        """Returns whether the batch that begins at `start` has to wait for a schema registry. The caller
         holds `changed`."""
         waits = self._state.waits
         return waits is not None and is_reached(waits, start.ends)
 
     def _facts(self, *, waits: bool = False) -> Facts:
-        """The caller holds `changed`."""
+        """Returns the present facts. The caller holds `changed`."""
         state = self._state
         if state.directive.release is None or state.permit is None:
             return state.facts(self._spec, waits=waits)
@@ -269,8 +269,9 @@ class BatchPlanner:
         return BatchSpan(start, end)
 
     def _as_one(self, decision: Own | Announce | OwnLast) -> int:
-        """Returns how many full batches the owner's next batch may be. In a release, or if another replica
-        follows batch by batch, it is one: another replica then processes each batch after the owner."""
+        """Returns how many usual batches the owner's next batch may be as large as. It is 1 in a release, and
+        if another replica follows batch by batch, because that replica processes each batch after the
+        owner."""
         as_one = self._timing.batches_as_one
         if as_one == 1 or not isinstance(decision, Own):
             return 1
@@ -281,8 +282,8 @@ class BatchPlanner:
     def _arrived(
         self, start: Boundary, decision: Own | Announce | OwnLast, seen_version: int, remaining_s: float
     ) -> tuple[Boundary, int] | None:
-        """Returns where the owner's batch ends, and by how much it moves the sources' clocks. Returns None,
-        after some waiting, if it is too early or nothing has come."""
+        """Returns where the owner's batch ends, and by how much it moves the sources' clocks. If it is too
+        early or no row has come, it waits for some time and returns None."""
         state, timing = self._state, self._timing
         if state.committing and not timing.more_waits(start.ends):
             state.wait_for_change(seen_version, remaining_s)
@@ -302,7 +303,8 @@ class BatchPlanner:
             base, shifted_ms = start.ends, state.pause_shift_ms
             if shifted_ms:
                 base = offsets.source_shifted(base, shifted_ms)
-            # What has come since then may reach the far successor after the RELEASE: it is left to it.
+            # Rows that have come since then may reach the far successor after the RELEASE, so the successor
+            # processes them.
             by_s = inf if far_ms is None else monotonic() - far_ms / 1000
             ends = offsets.advance(base, now_ms, by_s=by_s, as_one=self._as_one(decision))
             for key, at in (state.waits or {}).items():
@@ -318,6 +320,6 @@ class BatchPlanner:
             remaining_s = min(remaining_s, tick_in_s)
             state.wait_for_change(seen_version, remaining_s)
         except KafkaError:
-            offsets.disconnect()  # the broker is away: it is asked again, for as long as that takes
+            offsets.disconnect()  # the broker is away, and is asked until it answers
             state.wait_for_change(seen_version, BROKER_AWAY_S)
         return None

@@ -33,7 +33,7 @@ from pipeline_runtime.replica.timing import BatchTimes, BatchTiming
 
 
 class Stopped(RuntimeError):
-    """A batch has come to its end when its query was already over."""
+    """The query was already over when a batch came to its end."""
 
 
 class Batches:
@@ -56,14 +56,14 @@ class Batches:
         self._timing = timing
         self._tasks = tasks
         self._over = over
-        self._beginning = threading.Lock()  # one of the tasks has the batch granted, for all of them
+        self._beginning = threading.Lock()  # one task has the batch granted for all tasks
         self._ending = threading.Lock()  # held while a batch ends
         self._commit: threading.Thread | None = None  # commits a batch beside the next one
         self._begun: tuple[int, list[Slice]] | None = None  # the newest batch's token and slices
-        self._delivered: set[int] = set()  # the tasks that have processed their part of it
+        self._delivered: set[int] = set()  # the tasks that have processed their part of this batch
         self._number = 0  # the engine's newest batch
         self._closed = False
-        self.engine_idle = threading.Event()  # no batch of the engine's is under way
+        self.engine_idle = threading.Event()  # the engine runs no batch
         self.engine_idle.set()
 
     # --- a batch begins
@@ -89,21 +89,21 @@ class Batches:
                 self._begun = token, slices
                 self._delivered = set()
             elif task in self._delivered:
-                return None  # the batch came to nothing: its tasks were let go, or one of them failed
+                return None  # the batch was dropped: its tasks were stopped, or one of them failed
             return self._tasks.share(self._begun[1], task)
 
     # --- a batch ends
 
     def part_processed(self, task: int, payload: Payload) -> None:
-        """Says that a task that stays has processed its part. Returns when the next batch may begin, or when
-        this one has come to nothing."""
+        """Notes that a resident task has processed its part. Returns when the next batch may begin, or when
+        this batch was dropped."""
         self._delivered.add(task)
         self._tasks.meet(task, bytes(payload), self._end_with_parts)
 
     def _end_with_parts(self, parts: Sequence[bytes]) -> None:
         times = self._timing.of_batch(self._await_commit())
         with self._ending:
-            if self._closed:  # another run may be on by now: this is no failure of that
+            if self._closed:  # another run may be active by now, and this is no failure of that run
                 raise Stopped("a batch has come to its end when its query was over")
             if self._state.failure is not None:
                 raise Stopped("the batch before this one has come to nothing")
@@ -139,7 +139,7 @@ class Batches:
                 self._state.fail(error)
 
     def _await_commit(self) -> float:
-        """Waits until no batch is committed beside the next one. Returns for how many seconds."""
+        """Waits until no batch is committed beside the next one. Returns how many seconds that took."""
         began_at_s = monotonic()
         if self._commit is not None:
             self._commit.join()
@@ -150,7 +150,7 @@ class Batches:
         self.engine_idle.clear()
         self._number = number
         try:
-            table = rows.toArrow()  # its tasks wait for what is granted
+            table = rows.toArrow()  # Spark's tasks wait here until the batch is granted
             boundary = self._running()
             if self._tasks.planned_each and boundary is not None:
                 with self._ending:
@@ -158,7 +158,7 @@ class Batches:
                         raise Stopped(f"stopped while it processed seq {boundary.seq}")
                     self._end.processed()
                     made, times = rows.output(table, boundary.batch_time_ms), self._timing.of_batch()
-                    if self._state.ahead:  # else nobody writes it
+                    if self._state.ahead:  # otherwise no owner writes it
                         made = self._end.written(made)
                     self._end.end(made, boundary, self._number, times)
         except BaseException as error:
@@ -181,8 +181,8 @@ class Batches:
     # --- the run ends
 
     def let_go(self) -> bool:
-        """Lets go of the tasks that wait, and of a batch that waits for its COMMIT, because the run is to
-        end. Returns whether no batch was granted: then a batch that Spark may have begun comes to nothing."""
+        """Stops the tasks that wait, and a batch that waits for its COMMIT, because the run is to end.
+        Returns whether no batch was granted. A batch that Spark may have begun is then dropped."""
         with self._state.changed:
             self._over.set()
             self._tasks.close()

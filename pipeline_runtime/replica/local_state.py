@@ -36,8 +36,8 @@ _ENDS_KEPT = 8  # Spark keeps some 4 batches
 
 
 class LocalStateDamaged(RuntimeError):
-    """The replica's directory holds something that cannot be read, or that does not fit the journal. The
-    replica has to start from a checkpoint."""
+    """A file in the replica's directory cannot be read, or does not fit the journal. The replica has to start
+    from a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def keyed_path(directory: Path) -> Path:
 
 
 def last_committed(directory: Path) -> Boundary | None:
-    """Where the newest batch that counts has ended. Returns None if there is none yet."""
+    """Returns the end of the newest final batch, or None if there is none yet."""
     keyed, spark = keyed_path(directory), spark_directory(directory)
     if keyed.is_dir():
         try:
@@ -76,18 +76,18 @@ def last_committed(directory: Path) -> Boundary | None:
 
 
 class BatchState(Protocol):
-    """What a batch leaves in the replica's directory, beside the sinks' files."""
+    """The files that a batch leaves in the replica's directory, apart from the sinks' files."""
 
     def begin(self) -> None:
-        """A batch begins. What one before it that came to nothing has left is dropped."""
+        """Begins a batch. Drops the files of an earlier batch that was not committed."""
         ...
 
     def processed(self) -> None:
-        """The batch keeps nothing more. The next one may begin before it is committed."""
+        """Notes that the batch changes no more. The next batch may begin before this one is committed."""
         ...
 
     def commit(self, number: int, boundary: Boundary) -> None:
-        """The batch is committed, and ends at `boundary`; `number` is the engine's. Raises
+        """Notes that the batch is committed, and ends at `boundary`. `number` is the engine's number. Raises
         LocalStateDamaged."""
         ...
 
@@ -100,10 +100,11 @@ class KeptBySpark:
         self._ends = self._spark / "ends"
 
     def begin(self) -> None:
-        """Spark drops by itself what a batch has left that came to nothing.
+        """Does little, because Spark itself drops the files of a batch that was not committed.
 
         The replica may have kept the state under an earlier definition of the group, one without DataFrames.
-        That is removed once a batch of Spark's counts: it would hide how far the group has come.
+        That state is removed once a batch of Spark is final, because it would hide how far the group has
+        come.
         """
         if self._keyed.is_dir() and spark_state.newest_done(self._spark) is not None:
             _remove(self._keyed)
@@ -112,7 +113,7 @@ class KeptBySpark:
         """Spark begins no batch before the last one is done."""
 
     def commit(self, number: int, boundary: Boundary) -> None:
-        """Call it before Spark finishes its batch."""
+        """Must be called before Spark finishes its batch."""
         self._ends.mkdir(exist_ok=True)
         replace_text(self._ends / str(number), json.dumps(boundary.to_json()))
         (self._ends / str(number - _ENDS_KEPT)).unlink(missing_ok=True)
@@ -138,11 +139,11 @@ class KeptByReplica:
 
 
 def open_keyed(directory: Path, local: Boundary, *, stateful: bool) -> KeyedState:
-    """The state that the replica itself keeps, at `local`; created where there is none yet.
+    """Returns the state that the replica itself keeps, at `local`. Creates it if there is none yet.
 
-    A group without a processor (not `stateful`) keeps only where it stands. It may have no `keyed/` although
-    it has run: under a definition whose batches Spark planned. Raises LocalStateDamaged where the files
-    cannot be read, and where the state of a processor is missing.
+    A group without a processor (not `stateful`) keeps only its position. It may have no `keyed/` although it
+    has run, if Spark planned its batches under an earlier definition. Raises LocalStateDamaged if the files
+    cannot be read, or if the state of a processor is missing.
     """
     path = keyed_path(directory)
     try:
@@ -156,14 +157,15 @@ def open_keyed(directory: Path, local: Boundary, *, stateful: bool) -> KeyedStat
             )
         else:
             KeyedState.create(path, local.to_json())
-            open_state(directory)  # what Spark wrote down is of no use any more
+            open_state(directory)  # Spark's files are of no use any more
         return KeyedState(path)
     except ValueError as error:
         raise LocalStateDamaged(str(error)) from error
 
 
 def beginning(directory: Path) -> Boundary:
-    """Where the first batch of the present state begins: at seq 0, or where the state was begun fresh."""
+    """Returns where the first batch of the present state begins: at seq 0, or where the state last began
+    fresh."""
     path = directory / "fresh.json"
     try:
         return Boundary.from_json(json.loads(path.read_text()))
@@ -184,12 +186,12 @@ def begin_fresh(directory: Path, at: Boundary) -> None:
 
 
 def open_state(directory: Path) -> Boundary:
-    """Returns where the local state stands. Removes what is kept of batches that do not count."""
+    """Returns where the local state stands. Removes the files of batches that are not final."""
     spark, keyed = spark_directory(directory), keyed_path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     begins, newest = beginning(directory), last_committed(directory)
     if newest is None or newest.seq <= begins.seq:
-        # A first batch that was begun, but does not count, would only bind the next attempt.
+        # The files of a first batch that is not final would only bind the next attempt.
         _remove(keyed)
         _remove(spark)
         newest = begins
@@ -201,7 +203,7 @@ def open_state(directory: Path) -> Boundary:
 
 
 def _remove(path: Path) -> None:
-    """Removes the directory in one step, because nobody could read a directory that is removed by half."""
+    """Removes the directory in one step, because a directory that is half removed cannot be read."""
     if path.is_dir():
         shutil.rmtree(_former(path), ignore_errors=True)
         os.rename(path, _former(path))
@@ -212,11 +214,11 @@ def _former(path: Path) -> Path:
 
 
 def drop_unfinished(directory: Path) -> list[int]:
-    """Deletes what is left of batches that came to nothing. Returns Spark's numbers of these batches."""
+    """Deletes the files of batches that were dropped. Returns Spark's numbers of these batches."""
     spark = spark_directory(directory)
     newest = spark_state.newest_done(spark)
     last = newest[0] if newest is not None else -1
-    # In the order of the logs: what a crash leaves in between does not count either.
+    # This follows the order of the logs, so that files that a crash leaves in between do not count either.
     left = [(log, batch) for log in spark_state.LOGS for batch in spark_state.batches(spark / log)]
     unfinished = [(log, batch) for log, batch in left if batch > last]
     for log, batch in unfinished:
@@ -238,7 +240,7 @@ def relocate(directory: Path) -> None:
         text = path.read_text()
         moved = _STATE_SCHEMA.sub(lambda found: here + found[1], text)
         if moved != text:
-            # Hadoop would compare the old text's checksum.
+            # Otherwise Hadoop would compare the checksum of the old text.
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             replace_text(path, moved)
 
@@ -272,10 +274,10 @@ def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
 
 
 def size_bytes(directory: Path) -> int:
-    """The size of the files of a state that Spark keeps, in bytes."""
+    """Returns the size of the files of a state that Spark keeps, in bytes."""
     total = 0
     for root, _, names in os.walk(spark_directory(directory) / "state"):
         for name in names:
-            with suppress(FileNotFoundError):  # it has just been cleaned up
+            with suppress(FileNotFoundError):  # Spark has just deleted the file
                 total += os.stat(os.path.join(root, name)).st_size
     return total

@@ -35,8 +35,9 @@ class Places:
         self._check_not_rewound = check_not_rewound
 
     def inputs(self, definition: GroupSpec, ends: Ends) -> tuple[GroupInput, ...]:
-        """The definition's inputs with as many partitions of the users' topics as `ends` has. A group that
-        has no place in such a topic yet reads all that it has now. Raises Doubtful."""
+        """Returns the definition's inputs, with as many partitions of the users' topics as `ends` has. If the
+        group has no position in such a topic yet, it reads all partitions that the topic has now. Raises
+        Doubtful."""
         inputs = as_positioned(group_inputs(definition), ends)
         new = [
             item
@@ -57,11 +58,11 @@ class Places:
         )
 
     def start_ends(self, offsets: InputOffsets | None, now_ms: int, starts: Mapping[str, Any]) -> Ends:
-        """Where the group's first batch begins, when the journal has been read to its end.
+        """Returns where the group's first batch begins, after the journal has been read to its end.
 
-        That is where the journal says, or else where the order says (`ClaimOrder.positions`), or else at the
-        beginning of the inputs. Raises Doubtful. Raises LocalStateDamaged or RewindUndone if another replica
-        has meanwhile rewound what this one would go on from, or rewind to.
+        The journal says so, or else the order (`ClaimOrder.positions`), or else it is the beginning of the
+        inputs. Raises Doubtful. Raises LocalStateDamaged or RewindUndone if another replica has meanwhile
+        rewound the batch from which this one would continue, or to which it would rewind.
         """
         with self._state.changed:
             self._check_not_rewound()
@@ -79,9 +80,9 @@ class Places:
             ) from error
 
     def moves(self, starts: Mapping[str, Any], accepted: Collection[str]) -> Ends | None:
-        """Where this definition's first batch begins, if that is not where the journal's last batch ended: it
-        has other inputs, or the users' topics have changed. Inputs that stay go on where they stand. Raises
-        Doubtful."""
+        """Returns where this definition's first batch begins, if that is not the end of the journal's last
+        batch. That is so if the definition has other inputs, or if the users' topics have changed. Inputs
+        that stay continue at their position. Raises Doubtful."""
         with self._state.changed:
             view = self._state.view
             if view.start is None:
@@ -108,7 +109,8 @@ class Places:
 
 
 def _at_least(inputs: tuple[GroupInput, ...], ends: Ends) -> tuple[GroupInput, ...]:
-    """The inputs with as many partitions as the definition or the position has, whichever has more."""
+    """Returns the inputs with as many partitions as the definition or the position has, whichever has
+    more."""
     return tuple(
         replace(item, partitions=max(item.partitions, len(position_keys(ends, item.topic))))
         if item.topic is not None and item.external

@@ -23,44 +23,45 @@ GIVE_WAY_S = 1.0
 
 
 class OwnerRelease:
-    """The planner calls it between batches, and the commit at the end of each."""
+    """Releases the group. The planner calls it between batches, and BatchCommit calls it at the end of each
+    batch."""
 
     def __init__(self, state: ReplicaState, ownership: Ownership) -> None:
         self._state = state
         self._ownership = ownership
-        self.announced = 0  # how many batches, in the release under way
-        self._last: Seq | None = None  # the batch to release with
-        self.handover: str | None = None  # the newest one for which the journal has a RELEASE
+        self.announced = 0  # the number of batches that this release has announced
+        self._last: Seq | None = None  # the seq of the batch with which to release
+        self.handover: str | None = None  # the newest handover for which the journal has a RELEASE
         self._released_at_s = -GIVE_WAY_S
 
     def reset(self) -> None:
-        """The owner begins a batch, and there is nobody to release to."""
+        """Begins again, because the owner begins a batch and there is no successor to release to."""
         self.announced, self._last = 0, None
 
     def announce(self, boundary: Boundary, *, last: bool) -> None:
-        """Called before the owner begins the batch. Raises Fenced or Doubtful."""
+        """Announces a batch before the owner begins it. Raises Fenced or Doubtful."""
         with self._state.changed:
             permit = self._state.permit
         if permit is None:
-            return  # the batch will not be granted, either
+            return  # the batch will not be granted either
         permit.commit([Announce(permit.epoch, boundary)])
         reached("announced")
         self.announced += 1
         self._last = boundary.seq if last else None
 
     def end_with(self, seq: Seq) -> None:
-        """The owner begins a batch that it has not announced, and is going to release with it."""
+        """Notes that the owner releases with the batch `seq`, without announcing it."""
         self.announced, self._last = 0, seq
 
     @property
     def releases_now(self) -> bool:
-        """Whether the batch that was granted last was announced, or is the one to release with."""
+        """Returns whether the newest granted batch was announced, or is the batch with which to release."""
         return self.announced > 0 or self._last is not None
 
     @property
     def gives_way(self) -> bool:
-        """Whether this replica has just released, and its successor has not committed yet. If both run on one
-        machine, planning a batch would take CPU from the successor's first one. The caller holds
+        """Returns whether this replica has just released, and its successor has not committed yet. If both
+        run on one machine, planning a batch would take CPU from the successor's first batch. The caller holds
         `changed`."""
         if monotonic() - self._released_at_s > GIVE_WAY_S:
             return False
@@ -68,15 +69,15 @@ class OwnerRelease:
         return takeover is None or takeover.order != self.handover or takeover.first_commit_at_ms is None
 
     def with_batch(self, commit: Commit, outputs: list[Outgoing]) -> int | None:
-        """Commit the batch together with RELEASE, as CommitPermit.commit does, if it is the one to release
-        with.
+        """Commits the batch together with RELEASE, as CommitPermit.commit does, if it is the batch with which
+        to release.
 
-        Returns None, and commits nothing, if it is not, or if there is nobody to release to.
+        Otherwise, or if there is no successor, returns None and commits nothing.
         """
         return self._release(commit.seq, [commit], outputs) if commit.seq == self._last else None
 
     def alone(self, seq: Seq) -> None:
-        """Release without a batch, because no row waits. Raises Fenced or Doubtful."""
+        """Releases without a batch, because no row waits. Raises Fenced or Doubtful."""
         self._release(seq)
 
     def _release(self, seq: Seq, last: Sequence[Record] = (), outputs: Iterable[Outgoing] = ()) -> int | None:
@@ -89,7 +90,7 @@ class OwnerRelease:
         requests = self._ownership.release(handover, armed, seq, last, outputs)
         if requests is None:
             return None
-        # The journal has the RELEASE: from here on this replica is a follower.
+        # The journal has the RELEASE, so this replica is a follower from now on.
         with state.changed:
             self.handover, self._released_at_s = handover, monotonic()
             self.reset()

@@ -1,4 +1,4 @@
-"""The node's checkpoints: taken of running replicas, kept here, sent to other places."""
+"""Takes checkpoints of the replicas that run on this node, keeps them, and sends them to other places."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ log = logging.getLogger(__name__)
 TOKEN_S = 3600
 TEND_S = 60.0
 UNWANTED_S = 3600.0
-"""How long checkpoints are kept of a group for which this node is neither owner, standby nor backup."""
+"""A node keeps the checkpoints of a group for so long after it is neither owner, standby nor backup of the
+group."""
 ASKED_S, ASKED_ALONE_S = 3.0, 30.0
-"""How long a place that does not answer is asked again: if there are others, and if there are none."""
+"""For how long the node asks a place that does not answer: if there are other places, and if there are
+none."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """When a group's checkpoint was last tried, and at which seq. It may have failed."""
+    """The time and the seq of the last attempt to take a group's checkpoint. The attempt may have failed."""
 
     at_s: float  # monotonic
     seq: Seq
@@ -49,8 +51,8 @@ class Tried:
 def due(tried: Tried, seq: Seq, now_s: float, every_s: float, batches: int) -> bool:
     """Returns whether an owner that stands at `seq` should take a checkpoint now. Pure.
 
-    It is due after `every_s` seconds, or after `batches` batches if that is not 0, and never without a new
-    batch. A failed try counts, so that a full disk is not tried again at each batch.
+    A checkpoint is due after `every_s` seconds, and after `batches` batches if that is not 0. Without a new
+    batch, none is due. A failed attempt counts, so that a full disk does not cause an attempt at each batch.
     """
     if seq <= tried.seq:
         return False
@@ -63,7 +65,7 @@ def token_minter(cluster_key: str) -> Callable[[str], str]:
 
 
 class NodeCheckpoints:
-    """See runtime.Checkpoints. One per node process: it owns the node's StateDatabase."""
+    """Implements runtime.Checkpoints. A node process has one, which owns the node's StateDatabase."""
 
     def __init__(
         self,
@@ -80,13 +82,13 @@ class NodeCheckpoints:
         self._central_url = central_url
         self._kept = kept
         self._changed = changed
-        self._work = directory / "snapshots"  # while a checkpoint is taken
-        shutil.rmtree(self._work, ignore_errors=True)  # a killed process may have left some
+        self._work = directory / "snapshots"  # for snapshots that are being stored
+        shutil.rmtree(self._work, ignore_errors=True)  # a killed process may have left snapshots
         self._lock = threading.Lock()
-        self._wanted: frozenset[str] | None = None  # groups, or None before it is told
+        self._wanted: frozenset[str] | None = None  # groups, or None until the first desired state
         self._keeps: frozenset[str] = frozenset()
         self._unwanted_since_s: dict[str, float] = {}
-        self._failed: dict[str, str] = {}  # group -> why it has no new checkpoint
+        self._failed: dict[str, str] = {}  # group -> why its newest checkpoint failed
         self._care = Caretaker(
             directory / "state", self._tend, changed, every_s=TEND_S, reserve_bytes=reserve_bytes
         )
@@ -104,9 +106,10 @@ class NodeCheckpoints:
         self._care.close()
 
     def direct(self, desired: NodeDesired) -> None:
-        """Takes over what this node runs, what it keeps for others, and where its own checkpoints go."""
+        """Takes over the node's desired state: its groups, the groups whose checkpoints it keeps for others,
+        and the places to which its own checkpoints go."""
         with self._lock:
-            # A refused group is wanted all the same, so its checkpoints are kept.
+            # A refused group is still a wanted group, so its checkpoints are kept.
             self._wanted = frozenset(
                 [replica.spec.id for replica in desired.replicas] + [part.group for part in desired.refused]
             )
@@ -119,7 +122,7 @@ class NodeCheckpoints:
                 self._void(replica.spec.id, replica.order.rewind, replica.order.over)
 
     def alerts(self) -> tuple[str, ...]:
-        """Returns what people should know of this node's checkpoints, as one text for each fault."""
+        """Returns the faults of this node's checkpoints, as one text for people for each fault."""
         with self._lock:
             failed = [text for _, text in sorted(self._failed.items())]
         return (*self._care.alerts(), *failed, *self._replication.alerts())
@@ -152,7 +155,7 @@ class NodeCheckpoints:
         except StateDatabaseUnavailable as error:
             if error.reason not in ("damaged", "closed", "other"):
                 raise
-            # Its traceback would keep the files open that are set aside now.
+            # The error's traceback would keep the files open that are now set aside.
             unusable = error.with_traceback(None)
         if not self._care.mend():
             raise self.database.failure or unusable
@@ -170,7 +173,7 @@ class NodeCheckpoints:
     def fetch(
         self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]
     ) -> int:
-        """Fetches from where the newest whole one is: the source, its fallbacks or this node's database."""
+        """Fetches the newest whole checkpoint, from the source, its fallbacks or this node's database."""
         urls = [self._central_url if source.url == CENTRAL else source.url, *source.fallbacks]
         what = "the newest checkpoint" if source.seq is None else f"checkpoint {source.seq}"
         note(f"fetching {what} from {', '.join(urls)}")
@@ -199,7 +202,7 @@ class NodeCheckpoints:
             self.database.drop_group(group)
 
     def _void(self, group: str, after: Seq, up_to: Epoch) -> None:
-        """Its owner goes back to `after`, so later checkpoints must never be restored."""
+        """Removes checkpoints after `after`, because the group's owner rewinds to `after`."""
         try:
             self.database.void(group, after, up_to)
         except CheckpointError as error:
@@ -213,11 +216,12 @@ class NodeCheckpoints:
             log.warning("%s: old checkpoints could not be removed: %s", group, error)
 
     def _tend(self) -> None:
-        """Removes old checkpoints, also of groups that this node keeps for others: nobody else does that."""
+        """Removes old checkpoints, also those of groups that this node keeps for others. No other process
+        does that."""
         with self._lock:
             wanted, keeps = self._wanted, self._keeps
         if wanted is None:
-            return  # nobody has said yet what this node runs and keeps
+            return  # the node has no desired state yet
         now_s = time.monotonic()
         groups = set(self.database.groups())
         unwanted = groups - wanted - keeps

@@ -36,10 +36,10 @@ class BackupPlan:
     places: dict[str, BackupPlace] = field(default_factory=dict)  # group id -> its backup node
 
     def applied(self, replica: DesiredReplica, node: str) -> DesiredReplica:
-        """Returns the replica with where its checkpoints go, and where it gets one without the central
-        store."""
+        """Returns the replica with the places to which it sends its checkpoints, and with the places to fetch
+        one from if the central store is away."""
         place = self.places.get(replica.spec.id)
-        if place is None or place.node == node:  # it looks into its own database anyway
+        if place is None or place.node == node:  # the node looks into its own database anyway
             return replica
         update: dict[str, object] = {"backup": place} if replica.role is Role.OWNER else {}
         if replica.source is not None and replica.source.url == CENTRAL:
@@ -51,7 +51,7 @@ class BackupPlan:
 
 
 class Backups:
-    """The plan is kept with the placements, so a backup stays where it is when control starts again."""
+    """Plans the backups. The placements store the plan, so a restart of control moves no backup."""
 
     def __init__(self, context: ControlContext, bulkhead: Bulkhead) -> None:
         settings = context.settings
@@ -158,9 +158,9 @@ def _between_sites() -> dict[frozenset[str], float]:
 
 
 def _cpu_of_groups(nodes: list[BackupNode]) -> dict[str, float]:
-    """Returns the cores that each group takes: its node's load, shared by the rows that pass.
+    """Returns the cores that each group takes. A node's load is shared among its groups by their rows.
 
-    Nothing measures it more closely.
+    There is no closer measurement.
     """
     rows: dict[str, dict[str, float]] = {}  # node -> group id -> rows/s
     owners = Replica.objects.filter(role="owner", deployment__status__in=Deployment.ACTIVE)
@@ -178,7 +178,7 @@ def _cpu_of_groups(nodes: list[BackupNode]) -> dict[str, float]:
 def rate(manifests: tuple[Manifest, ...]) -> float:
     """Returns the new bytes per second in these checkpoints, newest first.
 
-    The oldest only begins the time.
+    Of the oldest checkpoint, only the time counts.
     """
     if len(manifests) < 2:
         return 0.0
@@ -200,7 +200,7 @@ def _node(node: Node) -> BackupNode:
 
 
 def _reported(placement: GroupPlacement) -> str | None:
-    """Returns the node at which the owner's newest checkpoint is, as the owner said."""
+    """Returns the node that has the owner's newest checkpoint, by the owner's report."""
     row = Replica.objects.filter(
         deployment=placement.deployment_id, group=placement.group, node=placement.node_id
     ).first()

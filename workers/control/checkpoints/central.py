@@ -1,4 +1,4 @@
-"""The central store: the database that all checkpoints are replicated to, the files, and their HTTP
+"""The central store: the database to which all checkpoints are replicated, the uploaded files, and their HTTP
 service."""
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ PRUNE_INTERVAL_S = 60.0
 
 
 class CentralStore:
-    """`forgotten(group id, newest checkpoint's time in ms)` says that its checkpoints may be deleted.
+    """The central store.
 
-    `alert(text)` is called once for each thing that goes wrong with the store. It may write to the database.
+    `forgotten(group id, newest checkpoint's time in ms)` returns whether the group's checkpoints may be
+    deleted. `alert(text)` is called once for each new fault of the store. It may write to the database.
     """
 
     def __init__(
@@ -63,18 +64,18 @@ class CentralStore:
         self._care.close()
 
     def alerts(self) -> tuple[str, ...]:
-        """Returns what is wrong with the store now."""
+        """Returns the present faults of the store."""
         return self._care.alerts()
 
     def _changed(self) -> None:
         if self._server is None:
-            return  # it is told when the store starts
+            return  # the store reports this when it starts
         alerts = self._care.alerts()
         self._alerted &= set(alerts)
         for text in alerts:
             if text not in self._alerted:
-                # It may raise, for example if its database is on the same full disk. Then it was not told
-                # yet.
+                # `alert` may raise, for example if its database is on the same full disk. Then the fault
+                # counts as not reported.
                 self._alert(text)
                 self._alerted.add(text)
 

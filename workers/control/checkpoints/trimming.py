@@ -1,7 +1,7 @@
-"""Trims journals and streams up to the oldest checkpoints that are kept, now and then.
+"""Trims journals and streams from time to time, up to the oldest retained checkpoints.
 
-The control side does it because it alone knows which checkpoints the central store keeps, which group reads
-which topic, and where every replica stands. `checkpoint.trimming` decides.
+Only control can do this: it knows which checkpoints the central store has, which group reads which topic, and
+where each replica stands. `checkpoint.trimming` decides.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from workers.control.periodic import Periodic
 log = logging.getLogger(__name__)
 
 WAITED_FOR = timedelta(hours=1)
-"""How long a replica that has failed, or whose node is away, holds trimming back.
+"""A replica that has failed, or whose node is away, stops the trimming for so long.
 
-If its local state is too old afterwards, it starts from a checkpoint.
+If its local state is too old afterwards, the replica starts from a checkpoint.
 """
 
 
 class Trimmer(Periodic):
-    """If it fails, topics stay a little longer, until the next time."""
+    """Trims the topics. If it fails, it tries again the next time, and the topics stay longer until then."""
 
     name, failure = "trim", "nothing was trimmed this time"
 
@@ -43,10 +43,11 @@ class Trimmer(Periodic):
         self.trim()
 
     def trim(self) -> dict[Point, int]:
-        """Trims once. Returns how many offsets were deleted of each partition."""
+        """Trims once. Returns how many offsets were deleted in each partition."""
         groups = []
         active = GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE)
-        # After an upgrade that failed to connect elements otherwise, others may go on from any row.
+        # After an upgrade that failed to connect elements in another way, other groups may continue from any
+        # row.
         for placement in active.filter(deployment__left_over={}):
             groups.append(self._group(placement))
         trimmed = trim_topics(self._context.kafka, trim_points(groups))
@@ -56,7 +57,8 @@ class Trimmer(Periodic):
 
     def _group(self, placement: GroupPlacement) -> TrimGroup:
         spec = GroupSpec.model_validate(placement.spec)
-        # Read before the checkpoints, so that a replica that is ordered meanwhile starts from a kept one.
+        # This is read before the checkpoints. So a replica that is ordered meanwhile starts from a checkpoint
+        # that is kept.
         replicas_at = _replicas_at(placement)
         kept = self._oldest(spec)
         if kept is not None and kept.journal_offset:

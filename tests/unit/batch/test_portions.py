@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -15,13 +16,15 @@ from hypothesis import given, strategies as st
 from pipeline_runtime.batch import portions
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.portions import Portion, PortionReader, read_ahead
+from pipeline_runtime.formats.schema_registry import SchemaRegistryError
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.kafka.unpacking import UNREAD
 from pipeline_runtime.model.dead_letters import FOR_HEADER
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.model.spec import ColumnReading, RecordReading
+from pipeline_runtime.model.spec import ColumnReading, RecordFormat, RecordReading
+from tests.schema_registry import RegistryServer
 
 SCHEMA = StreamSchema(fields=(Field(name="n", type=FieldType.INTEGER),))
 INSIDE = GroupInput(index=0, source="a.out", schema=SCHEMA, topic="t")
@@ -149,6 +152,29 @@ def test_behind_an_empty_range_elsewhere_nothing_is_read_ahead_from_before_it(
     read_ahead([reader], [reader], after(2))
     rows, *_ = what_is_in(reader.read(20, 23))
     assert [offset for offset, *_ in rows] == [20, 21, 22]
+
+
+def test_a_record_whose_schema_is_not_known_fails_when_it_is_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was read ahead says nothing of a batch before it."""
+    reading = RecordReading(
+        columns=(ColumnReading(path=("n",)),), format=RecordFormat(kind="avro", registry="plant")
+    )
+    item = replace(OUTSIDE, reading=reading)
+    schema = {"type": "record", "name": "R", "fields": [{"name": "n", "type": "long"}]}
+    with RegistryServer() as server:
+        known = b"\0" + server.register("t-value", json.dumps(schema)).to_bytes(4) + b"\x02"
+        records = records_of([(known, 1, None), (known, 1, None), (b"\0" + (9).to_bytes(4), 1, None)])
+        asker = server.asker()
+        monkeypatch.setattr(portions, "PartitionReader", lambda *_: Partition(records, [9]))
+        reader = PortionReader(KafkaSettings("nowhere:1"), item, 0, registries=lambda _: asker)
+        [rows, *_] = what_is_in(reader.read(0, 2))
+        assert rows == [(1, b"k0", 1, 1_001_000)]
+        assert reader.read_one_ahead() is not None
+        with pytest.raises(SchemaRegistryError, match="The records of the topic t wait: ") as waits:
+            reader.held(2, 11)
+        assert (waits.value.number, waits.value.place) == (9, 3)
 
 
 def test_no_more_is_read_ahead_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:

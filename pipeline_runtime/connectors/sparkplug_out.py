@@ -150,7 +150,7 @@ class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
     def _connected(self) -> Session:
         """Returns the connection, with the birth that was asked for. Raises ConnectorError."""
         assert self._session is not None
-        self._session.check()
+        self._check(self._session)
         if self._passed_on.has_other:
             raise ConnectorError(
                 f"At {self._session.where}, another client sends as the edge node {self._edge.words}, and "
@@ -216,23 +216,29 @@ class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
         ConnectorError if the broker does not answer."""
         if self._waited(session):
             return True
-        session.confirm(f"{self._edge.topic('NCMD')}/none")
+        try:
+            session.confirm(f"{self._edge.topic('NCMD')}/none")
+        except ConnectorError:
+            self._check(session)
+            raise
         self.goes_on()
         return self._waited(session)
 
     def _waited(self, session: Session) -> bool:
         until_s = monotonic() + PASSED_S
         while not (came := self._passed_on.wait(LOOK_S)) and monotonic() < until_s:
-            if session.lost.is_set():
-                raise self._lost(session)
+            self._check(session)
         return came
 
-    def _lost(self, session: Session) -> ConnectorError:
+    def _check(self, session: Session) -> None:
+        """Raises ConnectorError if the connection was lost."""
+        if not session.lost.is_set():
+            return
         lost, unheard = session.lost_error(), self._passed_on.unheard()
         if not unheard:
-            return lost
+            raise lost
         # Some brokers end the connection of who writes what they forbid.
-        return ConnectorError(
+        raise ConnectorError(
             f"{lost} That was behind the first message to {unheard[0]}: the broker may forbid it, or the "
             f"message is too large for it. {self._rights}"
         )

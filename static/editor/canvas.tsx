@@ -66,6 +66,15 @@ const LANE_EDGE_TYPES = { stream: LaneStream };
 /** From here on, cards outside the view are not drawn, and from afar neither ports nor single streams. */
 const MANY = 120;
 const NO_STREAMS: StreamLine[] = [];
+const ADD_KEYS = ["Shift", "Control", "Meta"];
+const SNAP: [number, number] = [8, 8];
+/** The same functions each time: React Flow draws every card again when it is given another one. */
+const MENUS = {
+  card: (event: React.MouseEvent, node: AnyNode) => openMenu(event, "card", node),
+  selection: (event: React.MouseEvent, [node]: AnyNode[]) => node && openMenu(event, "card", node),
+  stream: (event: React.MouseEvent, edge: StreamLine) => openMenu(event, "stream", edge),
+  canvas: (event: React.MouseEvent | MouseEvent) => openMenu(event, "canvas"),
+};
 const MAP_CLASSES: Partial<Record<string, string>> = { card: "map-card", "note-place": "map-note" };
 const mapClass = (node: AnyNode) => MAP_CLASSES[node.type] ?? "map-group";
 
@@ -96,6 +105,11 @@ function takeConnection(connection: Connection, instead?: Edge): void {
     });
   }
 }
+
+const takeNewConnection = (connection: Connection): void => takeConnection(connection);
+const takeMovedConnection = (edge: Edge, connection: Connection): void => takeConnection(connection, edge);
+const takeOwnChanges = (changes: NodeChange<AnyNode>[]): void =>
+  takeNodeChanges(changes as NodeChange<FlowNode>[]);
 
 function takeEdgeChanges(changes: EdgeChange[]): void {
   const selections = changes.filter((change) => change.type === "select");
@@ -193,24 +207,24 @@ function Drawing({
           edges={bare ? NO_STREAMS : edges}
           nodeTypes={NODE_TYPES}
           edgeTypes={EDGE_TYPES}
-          onNodesChange={(changes) => takeNodeChanges(changes as NodeChange<FlowNode>[])}
+          onNodesChange={takeOwnChanges}
           {...(arranged && inLanes(arranged))}
           onEdgesChange={takeEdgeChanges}
-          onConnect={(connection) => takeConnection(connection)}
+          onConnect={takeNewConnection}
           onConnectEnd={connectEnd}
-          onReconnect={(edge, connection) => takeConnection(connection, edge)}
+          onReconnect={takeMovedConnection}
           isValidConnection={isValidConnection}
           onNodeClick={takeClick}
-          onNodeContextMenu={(event, node) => openMenu(event, "card", node)}
-          onSelectionContextMenu={(event, [node]) => node && openMenu(event, "card", node)}
-          onEdgeContextMenu={(event, edge) => openMenu(event, "stream", edge)}
-          onPaneContextMenu={(event) => openMenu(event, "canvas")}
+          onNodeContextMenu={MENUS.card}
+          onSelectionContextMenu={MENUS.selection}
+          onEdgeContextMenu={MENUS.stream}
+          onPaneContextMenu={MENUS.canvas}
           onNodeDoubleClick={editable ? startRenaming : onOpen}
           nodesDraggable={editable}
           nodesConnectable={editable}
           elementsSelectable
           deleteKeyCode={null}
-          multiSelectionKeyCode={["Shift", "Control", "Meta"]}
+          multiSelectionKeyCode={ADD_KEYS}
           selectionKeyCode="Shift"
           panOnScroll={false}
           defaultViewport={view}
@@ -219,7 +233,7 @@ function Drawing({
           connectionRadius={36}
           connectionLineType={ConnectionLineType.Bezier}
           snapToGrid={!arranged}
-          snapGrid={[8, 8]}
+          snapGrid={SNAP}
           onlyRenderVisibleElements={many}
           proOptions={{ hideAttribution: true }}
           aria-label="Pipeline canvas"

@@ -52,8 +52,8 @@ function useLayout(cards: readonly CardNode[], document: PipelineDocument) {
   const elements = useElements(pipeline);
   const nodes = useLive((state) => state.nodes);
   const handovers = useLive((state) => state.handovers);
-  const hanging = useLanes((state) => state.hanging);
-  const planned = useMemo(() => plannedOf(hanging?.stage === "chosen" ? hanging : null), [hanging]);
+  const chosen = useLanes(({ hanging }) => (hanging?.stage === "chosen" ? hanging : null));
+  const planned = useMemo(() => plannedOf(chosen), [chosen]);
   return useMemo(() => {
     const running = new Map(elements.map((element) => [element.id, element]));
     const placed = cards.map(({ id, position, measured, data }) => ({
@@ -117,7 +117,17 @@ const sameNode = (a: AnyNode, b: AnyNode): boolean =>
   a.draggable === b.draggable &&
   a.measured?.height === b.measured?.height &&
   a.className === b.className &&
+  a.style?.left === b.style?.left &&
+  a.style?.top === b.style?.top &&
   (a.data === b.data || JSON.stringify(a.data) === JSON.stringify(b.data));
+
+/** In its place by left and top. The browser takes several ms for each frame in which hundreds of cards have a
+ * transform each, whatever has changed. */
+const flat = (node: AnyNode): AnyNode => ({
+  ...node,
+  className: `${node.className ?? ""} flat`.trim(),
+  style: { transform: "none", left: node.position.x, top: node.position.y },
+});
 
 const isOwn = (node: AnyNode): node is FlowNode => node.type === "card" || node.type === "group-box";
 
@@ -155,8 +165,9 @@ export function useArranged(nodes: readonly FlowNode[], bare: boolean): Arranged
   const { heads, placed, shadows } = still.current;
   const layout = useMemo(() => laneLayout(heads, placed, shadows), [heads, placed, shadows]);
   const drawn = useMemo(
-    () => (on ? laneNodes(layout, cards, document, found, live) : []),
-    [on, layout, cards, document, found, live],
+    () =>
+      on ? laneNodes(layout, cards, document, found, live).map((node) => (bare ? flat(node) : node)) : [],
+    [on, layout, cards, document, found, live, bare],
   );
   const resting = useKept(drawn, sameNode);
   const kept = useMemo(() => (held ? hanging(resting, held, document) : resting), [resting, held, document]);
@@ -233,7 +244,7 @@ function hanging(nodes: readonly AnyNode[], held: Held, document: PipelineDocume
     const by = held.get(node.id);
     if (!by || node.type !== "card") continue;
     const position = { x: node.position.x + by.x, y: node.position.y + by.y };
-    hung.set(node.id, { ...node, position, className: "hangs", zIndex: 1000 });
+    hung.set(node.id, { ...node, position, className: "hangs", style: undefined, zIndex: 1000 });
   }
   const cards = [...hung.values()].filter((node): node is CardNode => node.type === "card");
   for (const box of boxes(document, cards)) hung.set(box.id, { ...box, className: "hangs" });

@@ -17,7 +17,7 @@ from tests.running import RunningFogline
 from tests.waiting import wait_until
 
 # the first test of a run waits for the whole start too
-pytestmark = [pytest.mark.browser, pytest.mark.full, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 NAME = "stranded"
 PATH = f"/api/v1/pipelines/{NAME}"

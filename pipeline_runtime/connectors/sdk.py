@@ -2,14 +2,14 @@
 them.
 
 - `Ingester.run` reads from a system and hands records to `Intake.put`: at least once.
-- `OnceIngester.run` reads from a system that gives the same rows again, and hands records and its position to
-  `OnceIntake.commit`: exactly once.
-- `Deliverer.deliver` gives rows to a system.
-- `Probe` tries a connection and shows what is there, and `Search` looks for a name there.
+- `OnceIngester.run` reads from a system that can send the same rows again, and hands records and its position
+  to `OnceIntake.commit`: exactly once.
+- `Deliverer.deliver` writes rows to a system.
+- `Probe` tries a connection and shows what the system has, and `Search` looks for a name in the system.
 
-Each raises ConnectorError with words for a person when the system cannot be used. The runtime then shows
-these words at the element, waits (`backoff`), and begins again. Nothing here knows Kafka, so `trial` runs a
-connector without it.
+Each raises ConnectorError when the system cannot be used. The runtime shows the error's message at the
+element, waits (`backoff`), and begins again. This module does not use Kafka, so `trial` can run a connector
+without Kafka.
 """
 
 from __future__ import annotations
@@ -26,18 +26,23 @@ from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.connections import ConnectionFields
 
 CONNECT_S = 5.0
-"""The longest that a connector waits for an answer while it connects, so that words come within 10 s."""
+"""The longest time in s that a connector waits for an answer while it connects. It is short enough that the
+element shows an error within 10 s."""
 ROOM_S = 0.5
 UNREAD_S = 60.0
-"""So long an exactly-once ingester waits for its pipeline before it says so."""
+"""After this time in s, the element shows that an exactly-once ingester waits for its pipeline."""
 PATIENCE_S = 8.0
-"""Whoever waits for the system for so long is told of at the element, if its `patience_s` is not longer."""
+"""After this time in s without progress, the element shows that its connector waits for the system. A
+connector may set a longer `patience_s`."""
 
 
 class ConnectorError(Exception):
-    """The system cannot be used now. The message says what is wrong and where, and what to do if that is not
-    plain; it holds no secret. `lasting` says that only a change of the parameters or the connection ends it.
-    It is then tried again once a minute. `wait_s`: the system asks not to be tried sooner."""
+    """The system cannot be used now. The message says what is wrong and where. It says what to do if that is
+    not plain. It holds no secret.
+
+    `lasting`: only a change of the parameters or of the connection ends the error. The runtime then tries the
+    system once a minute. `wait_s`: the system wants no attempt before this time in s is over.
+    """
 
     def __init__(self, message: str, *, lasting: bool = False, wait_s: float = 0.0) -> None:
         super().__init__(message)
@@ -51,29 +56,29 @@ C = TypeVar("C", bound="ConnectionFields | None")
 
 @dataclass(frozen=True)
 class Place(Generic[P, C]):
-    """What a connector knows of where it works."""
+    """The element that a connector works for, its parameters and its connections."""
 
     deployment: str
     element: str
     params: P  # the operator's Params
     connection: C  # the ConnectionFields of the kind that the operator names
-    group: str = ""  # whose owners `Deliverer.open` numbers
-    rows: StreamSchema | None = None  # of a deliverer: the columns of its rows
-    # The connections that other parameters than `connection` name, by parameter.
+    group: str = ""  # the group whose owners have the epochs of `Deliverer.open`
+    rows: StreamSchema | None = None  # the columns of a deliverer's rows
+    # Parameter -> its connection, for the parameters beside `connection`.
     others: Mapping[str, ConnectionFields] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """Returns the same name for each run of this element, on any node: a client's name for the system."""
+        """Returns a client name for the system. It is the same for each run of this element, on any node."""
         return f"fogline-{self.deployment}-{self.element}"
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record for the element's topic. One that is no JSON object becomes a dead letter, with its text."""
+    """A record for the element's topic. If it is no JSON object, it becomes a dead letter with its text."""
 
     value: bytes
-    time_ms: int | None = None  # without one, the time of its arrival counts
+    time_ms: int | None = None  # ms since 1970; None stands for the time of the record's arrival
     key: bytes | None = None
     headers: tuple[tuple[str, bytes], ...] = ()  # only a OnceIntake takes them
 
@@ -82,31 +87,33 @@ Done = Callable[[], None]
 
 
 class Intake(Protocol):
-    """Where an ingester puts what it has read. All methods may be called from any thread."""
+    """Takes the records that an ingester has read. All methods may be called from any thread."""
 
     def put(self, records: Sequence[Record], done: Done | None = None) -> bool:
         """Takes records, and returns at once. Calls `done` when all of them are in Kafka or on the node's
-        disk; only then may the system be told so.
+        disk. Acknowledge them to the system only then.
 
-        Returns False if there is no room for them: then nothing was taken. Tell the system to wait, or let it
-        send them again. Without `done` the system can do neither: what finds no room is counted as a gap.
+        Returns False if there is no room for them, and then takes none of them. Make the system wait, or let
+        it send them again. If the system can do neither, call `put` without `done`. Records without room are
+        then counted as a gap.
         """
         ...
 
     def put_durably(self, records: Sequence[Record], timeout_s: float) -> bool:
-        """Returns whether all of them were durable within that time. If not, they may become so later."""
+        """Takes records, and waits. Returns whether all of them were durable within `timeout_s`. If not, they
+        may become durable later."""
         ...
 
     def connected(self) -> None:
-        """Tells that the system is connected and answers. Call it again and again if you like."""
+        """Reports that the system is connected and answers. You may call it as often as you like."""
         ...
 
     def failing(self, why: str) -> None:
-        """Tells what fails while `run` goes on by itself. `connected` ends it."""
+        """Shows `why` at the element while `run` goes on. A call of `connected` removes it."""
         ...
 
     def gap(self, why: str, rows: int | None = None) -> None:
-        """Tells that rows were lost, and how many, if that is known."""
+        """Reports lost rows. `rows`: how many, or None if that is not known."""
         ...
 
 
@@ -114,62 +121,67 @@ class Ingester(ABC, Generic[P, C]):
     """Reads from a system. One object lives as long as its process."""
 
     patience_s: float = PATIENCE_S
-    """If `run` has not looked at `stop` for longer, the element says so. After 4 s more it hangs: its process
-    is ended and started again."""
+    """The time in s after which the element shows that `run` has not looked at `stop`. After 4 s more the
+    connector counts as hanging: its process ends, and the node starts it again."""
 
     def __init__(self, place: Place[P, C]) -> None:
         self.place = place
 
     def beats(self) -> int | None:
-        """Returns a number that a thread of the library raises at least once a second, or None while there
-        is none. If it stays the same for 8 s, the library hangs. Called by another thread."""
+        """Returns a number that a thread of the library raises at least once a second. Returns None while the
+        library has no such thread. If the number stays the same for 8 s, the library counts as hanging.
+        Another thread than that of `run` calls this."""
         return None
 
     @property
     def system_waits(self) -> bool:
-        """Returns whether the system keeps its rows, or sends them again, until it is told that they are
-        durable. If not, the runtime tells a gap when the element begins again, on this node or another."""
+        """Returns whether the system keeps its rows, or sends them again, until they are acknowledged. If it
+        does not, the runtime reports a gap when the element begins again, on this node or another."""
         return False
 
     @abstractmethod
     def run(self, intake: Intake, stop: threading.Event) -> None:
-        """Reads until `stop` is set, then returns within 2 s, disconnected. Raises ConnectorError. It is
-        called again after that, so it connects each time."""
+        """Connects, and reads until `stop` is set. Then disconnects and returns within 2 s. Raises
+        ConnectorError. The runtime calls it again after an error."""
 
     def for_preview(self) -> Ingester[P, C]:
-        """Returns what reads for a preview, beside the element that may run. It takes no row away from that
-        element, writes nothing to the system, and lets the system keep nothing for it."""
+        """Returns an ingester for a preview. The element may run at the same time. The ingester takes no row
+        away from the element, writes nothing to the system, and leaves nothing behind there."""
         return self
 
     def missed_in(self, pause_s: float) -> int | None:
-        """Returns how many rows were lost between the last row of an earlier process and the first answer to
-        this one, or None if that is not known. With 0 no gap is told. Not asked if the system waits."""
+        """Returns how many rows were lost in a pause of `pause_s`. The pause lasts from the last row of an
+        earlier process to the first answer to this process. Returns None if the number is not known. After 0
+        the runtime reports no gap. The runtime does not call this if `system_waits` is true."""
         return None
 
     def tell_left(self, intake: Intake) -> None:
-        """Called after `run`, or by another thread while `run` hangs, before the process ends: tells the gaps
-        that it has counted and not told. Those since its last row are told by the next process."""
+        """Reports the gaps that were counted and not yet reported. The runtime calls this before the process
+        ends: after `run`, or by another thread while `run` hangs. The next process reports the gaps since the
+        last row."""
         return None
 
     def forget(self) -> None:
-        """Called after `run` when the element has gone for good: removes what the system keeps for it."""
+        """Removes what the system keeps for the element. The runtime calls this after `run` when the element
+        has gone for good."""
         return None
 
 
 class OnceIntake(Protocol):
-    """Where a OnceIngester puts what it has read. Used by the thread that runs it."""
+    """Takes the records that a OnceIngester has read, with its position. Only the thread of `run` uses it."""
 
     @property
     def position(self) -> Any:
-        """Returns the position that was committed last, by whichever process, or None."""
+        """Returns the position of the last commit of any process of the element, as JSON data. Returns None
+        if there was no commit."""
         ...
 
     def commit(self, records: Sequence[Record], position: Any) -> bool:
-        """Commits the records and the position behind them, JSON data, as one: both or none.
+        """Commits the records and the position behind them in one transaction. `position` is JSON data.
 
-        Returns False if the element has not yet read enough of what it was given: then nothing was taken.
-        Raises ConnectorError if Kafka does not answer, or a later owner's process has begun. `run` then ends,
-        and a next one begins at the position that was committed.
+        Returns False if the element has too many unread records, and then takes nothing. Raises
+        ConnectorError if Kafka does not answer, or if a later owner's process has begun. `run` then ends, and
+        the next `run` begins at the committed position.
         """
         ...
 
@@ -187,8 +199,8 @@ class OnceIntake(Protocol):
 
 
 class OnceIngester(ABC, Generic[P, C]):
-    """Reads from a system that gives the rows behind a position again, for as long as it is asked. Its
-    operator says `delivery = "exactly once"`. One object lives as long as its process."""
+    """Reads from a system that can send the rows behind a position any number of times. Its operator has
+    `delivery = "exactly once"`. One object lives as long as its process."""
 
     patience_s: float = PATIENCE_S
     """As of an Ingester."""
@@ -202,14 +214,14 @@ class OnceIngester(ABC, Generic[P, C]):
 
     @abstractmethod
     def run(self, intake: OnceIntake, stop: threading.Event) -> None:
-        """Reads from `intake.position` on until `stop` is set, then returns within 2 s, disconnected. Raises
-        ConnectorError. It is called again after that, so it connects each time."""
+        """Connects, and reads from `intake.position` on until `stop` is set. Then disconnects and returns
+        within 2 s. Raises ConnectorError. The runtime calls it again after an error."""
 
     def commit(
         self, intake: OnceIntake, records: Sequence[Record], position: Any, stop: threading.Event
     ) -> bool:
-        """Commits as soon as there is room, and says at the element if that takes long. Returns False if it
-        is stopped before."""
+        """Commits as soon as there is room. Shows at the element when the wait takes longer than UNREAD_S.
+        Returns False if `stop` is set before. Raises ConnectorError as `intake.commit` does."""
         began_s, told = monotonic(), False
         while not intake.commit(records, position):
             if stop.wait(ROOM_S):
@@ -227,71 +239,73 @@ class OnceIngester(ABC, Generic[P, C]):
 
 @dataclass(frozen=True)
 class Refused:
-    """A row that the system does not take, whenever it is tried. It becomes a dead letter."""
+    """A row that the system refuses on each attempt. It becomes a dead letter."""
 
-    row: int  # its place among the rows that were to be delivered
+    row: int  # its index in `Batch.rows`
     reason: str
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows to deliver, in order, from the offset `first` to before `end` of the element's stream."""
+    """Rows to deliver, in their order, from the offset `first` to before `end` of the element's stream."""
 
-    rows: Sequence[Mapping[str, Any]]  # the columns of the input
-    times_ms: Sequence[int]  # their event times
-    offsets: Sequence[int]
+    rows: Sequence[Mapping[str, Any]]  # column of the input -> value, for each row
+    times_ms: Sequence[int]  # the event time of each row, ms since 1970
+    offsets: Sequence[int]  # the offset of each row
     first: int
     end: int
 
 
 @dataclass(frozen=True)
 class Noted:
-    """How far a system that keeps the position had the rows, by Fogline's own record. It may lack the last
-    batch."""
+    """Fogline's own record of the position that the system keeps. The record may lack the last batch."""
 
-    end: int = 0  # the offset after the last row; 0: none was delivered
-    mark: Mapping[str, str] = field(default_factory=dict)  # `Deliverer.mark` when it was noted
-    is_past: bool = False  # the stream ends before it: it was made again
+    end: int = 0  # the offset after the last delivered row; 0: no row was delivered
+    mark: Mapping[str, str] = field(default_factory=dict)  # `Deliverer.mark` when this was noted
+    is_past: bool = False  # the stream ends before `end`, because it was made again
 
 
 class Notes(Protocol):
-    """Fogline's own record. All methods raise ConnectorError."""
+    """Reads and writes Fogline's own record. All methods raise ConnectorError."""
 
     def noted(self) -> Noted | None:
-        """Returns None if the record is not there. An operator without one (`ConnectorSink.noted`) has none
-        delivered."""
+        """Returns the record, or None if the record is missing. If the operator keeps no record
+        (`ConnectorSink.noted`), returns a record without a delivered row."""
 
     def note(self, noted: Noted) -> None: ...
 
     def change(self, changed: Callable[[Noted], Noted]) -> None:
-        """Notes what `changed` makes of what was noted last. Each process of the element sees what the one
-        before it has noted so, also if several do it at once. Nothing is noted if `changed` raises."""
+        """Passes the newest record to `changed`, and stores the result. Stores nothing if `changed` raises.
+
+        If several processes of the element call this at once, only the last one to begin stores its result.
+        The others raise ConnectorError. So no process overwrites a record that it has not read.
+        """
         ...
 
 
 class Deliverer(ABC, Generic[P, C]):
-    """Gives rows to a system. One object lives as long as its process.
+    """Writes rows to a system. One object lives as long as its process.
 
-    After an error `close` and `open` are called, and the same rows come again: at least once. A deliverer
-    that stores `Batch.end` in the same transaction as the rows, commits it in `settle`, and returns it in
-    `position`, is exactly once.
+    After an error the runtime calls `close` and `open`, and then delivers the same rows again. So each row
+    arrives at least once. For exactly once, store `Batch.end` in the transaction of the rows, commit that
+    transaction in `settle`, and return the stored offset from `position`.
     """
 
     batch_rows: int = 500
     """The most rows of one batch."""
     patience_s: float = PATIENCE_S
-    """If a method has not returned for longer, and has not called `goes_on`, the element says so. After 4 s
-    more it hangs: its process is ended and started again."""
+    """The time in s after which the element shows that a method has neither returned nor called `goes_on`.
+    After 4 s more the connector counts as hanging: its process ends, and the node starts it again."""
 
     def __init__(self, place: Place[P, C]) -> None:
         self.place = place
         self.goes_on: Callable[[], None] = lambda: None
-        """Call it whenever the system has answered, if a batch takes many answers."""
+        """Call it after each answer of the system, if a batch takes many answers."""
         self.notes: Notes
-        """Fogline's own record, from before `open` on. A deliverer whose system keeps the position asks it
-        only if the system has lost that. Another one may keep a mark there."""
+        """Fogline's own record. It is set before `open`. A deliverer whose system keeps the position reads it
+        only if the system has lost the position. Any other deliverer may keep a mark there."""
         self.mark: Mapping[str, str] = {}
-        """What is noted beside each position."""
+        """Data that the runtime notes beside each position."""
 
     def beats(self) -> int | None:
         """As of an Ingester."""
@@ -299,44 +313,47 @@ class Deliverer(ABC, Generic[P, C]):
 
     @abstractmethod
     def open(self, epoch: int) -> None:
-        """Connects. Raises ConnectorError. `epoch` rises with each owner of the group: a system that keeps
-        the position refuses owners of earlier epochs by it."""
+        """Connects. Raises ConnectorError. Each owner of the group has a greater `epoch` than the owner
+        before it. With it, a system that keeps the position can refuse earlier owners."""
 
     def position(self) -> int | None:
-        """Returns the offset after the last row that the system has, if the system keeps it; else None.
-        Called after `open`. A new system has 0."""
+        """Returns the offset after the last row that the system has. Returns 0 for a system without rows, and
+        None if the system does not keep the position. The runtime calls this after `open`."""
         return None
 
     @abstractmethod
     def deliver(self, batch: Batch) -> Sequence[Refused]:
-        """Returns when the system has all rows, but those that it does not take at all. Raises
-        ConnectorError."""
+        """Writes the rows, and returns when the system has all of them. Returns the rows that the system
+        refuses. Raises ConnectorError."""
 
     def settle(self) -> None:
-        """Called after `deliver`, when the rows that were refused are in the dead letters. A deliverer that
-        keeps the position commits here, so that no refused row is lost. Raises ConnectorError."""
+        """Commits, if the system keeps the position. The runtime calls this after `deliver`, when the refused
+        rows are in the dead letters. So no refused row is lost. Raises ConnectorError."""
         return None
 
     def idle(self) -> None:
-        """Called each second without rows. Raises ConnectorError if the connection was lost meanwhile."""
+        """Raises ConnectorError if the connection was lost. The runtime calls this every second without
+        rows."""
         return None
 
     def close(self) -> None:
-        """Disconnects. Called after an error too, perhaps without a former `open`. Raises nothing."""
+        """Disconnects. Raises nothing. The runtime also calls this after an error, and perhaps without an
+        earlier `open`."""
         return None
 
 
 @dataclass(frozen=True)
 class Probed:
-    """What a probe has found."""
+    """The result of a probe or a search."""
 
-    words: str
-    rows: tuple[dict[str, Any], ...] = ()
+    words: str  # a sentence for people
+    rows: tuple[dict[str, Any], ...] = ()  # column -> value, of each row that is shown
     found: tuple[Found, ...] = ()
 
 
 class Probe(Protocol):
-    """Tries a connection, within 6 s. `path`: what of `Found` to look into; empty: the whole."""
+    """Tries a connection within 6 s. `path` names the `Found` to look into. An empty `path` stands for the
+    whole system."""
 
     def __call__(self, connection: Any, path: str) -> Probed:
         """Raises ConnectorError."""
@@ -344,7 +361,7 @@ class Probe(Protocol):
 
 
 class Search(Protocol):
-    """Looks for what has a name with `find` in it, anywhere in the system, within 6 s."""
+    """Finds, anywhere in the system and within 6 s, what has `find` in its name."""
 
     def __call__(self, connection: Any, find: str) -> Probed:
         """Raises ConnectorError."""
@@ -352,7 +369,7 @@ class Search(Protocol):
 
 
 def shown_value(value: Any) -> str | int | float | bool | None:
-    """Returns a value as it is shown to people: a long text is cut."""
+    """Returns a value in the form that people see. A long text is cut to VALUE_MAX characters."""
     if value is None or isinstance(value, bool | int | float):
         return value
     return str(value)[:VALUE_MAX]

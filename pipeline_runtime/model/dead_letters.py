@@ -1,7 +1,8 @@
-"""Dead letters: where their rows lie, what has become of them since, and the way back in. Pure.
+"""Describes dead letters: where their rows lie, whether they were dropped or replayed, and how their rows
+come back to the element. Pure.
 
-A mark says what was done about letters. It is a record of their own topic, with a header. So it lies behind
-all letters that it is about, and goes when they have gone.
+A mark records that letters were dropped, put back or replayed. It is a record in the topic of the letters,
+with a header. It comes after all letters that it names, so Kafka does not delete it before them.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from pipeline_runtime.model.spec import RecordReading
 
 MARK_HEADER = "fogline-mark"
 FOR_HEADER = "fogline-for"
-"""The header of a row that is replayed: the element that takes it. Others that read the stream pass it."""
+"""The header of a replayed row that names the element that takes it. Other readers of the stream skip it."""
 ORDER_HEADER = "fogline-order"
-"""The header of such a row that names the order by which it was replayed."""
+"""The header of a replayed row that names the order by which it was replayed."""
 
 REASON_MAX = 500
-"""Characters of a reason by which letters are grouped."""
+"""The most characters of a reason. Letters are grouped by reason."""
 Did = Literal["drop", "put-back", "replay"]
 _QUOTED = re.compile(
     r'(?P<column>columns? )?"[^"]*"'  # a text, or the name of a column
     r"|(?<=begins with ).*"
     r"|(?<!\w)[-+]?\d(?:[\w.:+-]*\w)?"  # a number or a time
 )
-"""What a reason quotes of its row."""
+"""Matches the parts of a reason that quote the row, and names of columns."""
 _PLACE = re.compile(r"(?P<source>.+) partition (?P<partition>\d{1,9}) offset (?P<offset>\d{1,18})")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a letter's row lies in the stream that its element read."""
+    """The place of a letter's row in the stream that the element read."""
 
     source: str  # "element.port"
     partition: int
@@ -45,12 +46,13 @@ class Place:
 
     @property
     def text(self) -> str:
-        """Returns the place as a letter has it."""
+        """Returns the place in the form in which a letter has it."""
         return f"{self.source} partition {self.partition} offset {self.offset}"
 
 
 def place_of(letter: Mapping[str, Any]) -> Place | None:
-    """Returns where the row of a letter lies, if the letter says it."""
+    """Returns the place of the letter's row, or None if the letter does not name it. `letter`: field ->
+    value."""
     told = letter.get("input")
     found = _PLACE.fullmatch(told) if isinstance(told, str) else None
     return None if found is None else Place(found["source"], int(found["partition"]), int(found["offset"]))
@@ -58,7 +60,7 @@ def place_of(letter: Mapping[str, Any]) -> Place | None:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What an order did about letters. `offsets`: theirs, in rising order."""
+    """Records what an order did with letters: `did`. `offsets`: those of the letters, in rising order."""
 
     order: str
     did: Did
@@ -71,13 +73,14 @@ class Mark:
 
     @staticmethod
     def decode(value: bytes) -> Mark:
-        """Returns the mark that `encode` made a value of."""
+        """Returns the mark from which `encode` made this value."""
         said = json.loads(value)
         return Mark(said["order"], said["did"], tuple(offsets_in(said["offsets"])))
 
 
 def spans_of(offsets: Iterable[int]) -> list[list[int]]:
-    """Returns runs of rising offsets as [first, last]. Letters of one batch lie one behind the other."""
+    """Returns runs of consecutive offsets as [first, last]. The letters of one batch make one run, so the
+    result is short. `offsets` rise."""
     spans: list[list[int]] = []
     for offset in offsets:
         if spans and spans[-1][1] == offset - 1:
@@ -88,30 +91,33 @@ def spans_of(offsets: Iterable[int]) -> list[list[int]]:
 
 
 def offsets_in(spans: Iterable[Iterable[int]]) -> Iterator[int]:
-    """Yields the offsets that `spans_of` made runs of."""
+    """Yields the offsets of the runs that `spans_of` returned."""
     for first, last in spans:
         yield from range(first, last + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The letters that an order is about: those from `first` to before `until` that are named, or else those
-    of a reason. A letter that comes later lies at `until` or behind it."""
+    """The letters that an order concerns. Their offsets are from `first` to before `until`.
+
+    They are the letters at `offsets`, or the letters with a reason if `offsets` is None. A letter that comes
+    later has an offset of `until` or more, so the order does not concern it.
+    """
 
     first: int
     until: int
-    offsets: tuple[int, ...] | None = None  # these, in rising order; those of the reason if it is None
-    reason: str = ""  # as `reason_of` has it
-    text: str = ""  # only letters in which it stands, in whatever case
+    offsets: tuple[int, ...] | None = None  # in rising order
+    reason: str = ""  # as `reason_of` returns it
+    text: str = ""  # with a reason: only letters that contain this text, in upper or lower case
 
     @staticmethod
     def named(offsets: Iterable[int]) -> Chosen:
-        """Returns the choice of these letters, of at least one."""
+        """Returns the choice of the letters at these offsets. There has to be at least one."""
         rising = tuple(sorted(set(offsets)))
         return Chosen(rising[0], rising[-1] + 1, rising)
 
     def has(self, offset: int, value: str) -> bool:
-        """Returns whether a letter is one of them."""
+        """Returns whether the order concerns a letter. `value`: the letter's record."""
         if not self.first <= offset < self.until:
             return False
         if self.offsets is not None:
@@ -120,8 +126,8 @@ class Chosen:
         return self.text.casefold() in value.casefold() and reason_of(value) == self.reason
 
     def next_from(self, offset: int) -> int | None:
-        """Returns from where on the next of them may lie, at `offset` or behind it. Returns None if
-        there are no more."""
+        """Returns the least offset from `offset` on at which the next chosen letter may lie. Returns None if
+        no more can come."""
         offset = max(offset, self.first)
         if self.offsets is not None:
             at = bisect_left(self.offsets, offset)
@@ -130,8 +136,8 @@ class Chosen:
 
 
 def reason_of(value: str) -> str:
-    """Returns why a row became a letter, as its group is called: without what is quoted of the row, so that
-    rows with the same fault are one group. Names of columns stay. `value`: the letter's record."""
+    """Returns the letter's reason without the parts that quote the row. So letters with the same fault have
+    the same reason, and are one group. Names of columns stay. `value`: the letter's record."""
     told = str(object_in(value).get("reason") or "No reason given")[:REASON_MAX]
     return _QUOTED.sub(_left_out, told)[:REASON_MAX]
 
@@ -143,11 +149,12 @@ def _left_out(found: re.Match[str]) -> str:
 
 
 class Fates:
-    """What has become of letters, as marks say it. They are added in the order of their offsets."""
+    """Computes from marks which letters were dropped, put back or replayed. Marks are added in the order of
+    their own offsets."""
 
     def __init__(self, marks: Iterable[Mark] = ()) -> None:
-        self._last: dict[int, Mark] = {}  # of letters that were dropped or replayed
-        self._by: dict[str, set[int]] = {}  # for which letters an order did something
+        self._last: dict[int, Mark] = {}  # offset of a dropped or replayed letter -> its last mark
+        self._by: dict[str, set[int]] = {}  # order -> offsets of the letters in its marks
         for mark in marks:
             self.add(mark)
 
@@ -160,16 +167,16 @@ class Fates:
             self._last.update(dict.fromkeys(mark.offsets, mark))
 
     def is_open(self, offset: int) -> bool:
-        """Returns whether nobody has dropped or replayed the letter."""
+        """Returns whether the letter is neither dropped nor replayed."""
         return offset not in self._last
 
     def did(self, order: str, offset: int) -> bool:
-        """Returns whether the order has done already what it does about the letter."""
+        """Returns whether the order has already dealt with the letter."""
         return offset in self._by.get(order, ())
 
     def is_left(self, order: str, did: Did, offset: int, of: str | None = None) -> bool:
-        """Returns whether the order is still to do something about the letter. What was replayed once stays
-        so: nothing puts it back, and nothing replays it again. `of`: the order whose letters are put back."""
+        """Returns whether the order still has to deal with the letter. A replayed letter is neither put back
+        nor replayed again. `of`: the order whose dropped letters are put back."""
         if self.did(order, offset):
             return False
         if did != "put-back":
@@ -180,30 +187,30 @@ class Fates:
 
 @dataclass(frozen=True, slots=True)
 class WayIn:
-    """How rows come back to an element."""
+    """Says how rows of one stream come back to an element."""
 
-    topic: str  # one of Fogline's own, to which they are written
-    schema: StreamSchema  # of the rows there
-    consumer: str | None  # the element that alone takes them, or None if all readers of the topic do
+    topic: str  # the topic of Fogline's own to which the rows are written
+    schema: StreamSchema  # the schema of the rows in that topic
+    consumer: str | None  # the only element that takes the rows, or None if all readers of the topic do
     read_from: str  # the topic in which the letters' rows lie
-    reading: RecordReading | None = None  # of a user's topic: how its records become rows
+    reading: RecordReading | None = None  # how records become rows, if `read_from` is a user's topic
 
 
 @dataclass(frozen=True, slots=True)
 class WaysIn:
-    """How rows come back to an element."""
+    """Says for each stream that an element reads how its rows come back to the element."""
 
     by_source: Mapping[str, WayIn | str]
-    """By the stream that the element reads, "element.port": how its rows come back, or why they cannot, as a
-    sentence."""
+    """Stream, as "element.port", -> how its rows come back, or a sentence that says why they cannot."""
 
     @property
     def each(self) -> list[WayIn]:
-        """Returns the ways that there are."""
+        """Returns the ways of the streams whose rows can come back."""
         return [way for way in self.by_source.values() if isinstance(way, WayIn)]
 
     def of(self, place: Place | None) -> WayIn | str:
-        """Returns how the row of a letter comes back, or why it cannot. `place`: what the letter says."""
+        """Returns how a letter's row comes back, or a sentence that says why it cannot. `place`: that of the
+        row, or None if the letter does not name it."""
         if place is not None:
             gone = f"The element no longer reads {place.source}, from which the row came."
             return self.by_source.get(place.source, gone)

@@ -1,9 +1,11 @@
-"""Puts messages into the outbox: in the transaction in which an alarm changes, and later, when time has
-passed.
+"""Puts messages about alarms into the outbox.
+
+`tell` does so in the transaction in which an alarm changes. `plan` does so later, for messages that are due
+at a certain time.
 
 Alarms of one route that come within the route's waiting time share a message. If a node does not answer, the
-alarms of its elements join the node's alarm in one message, or are not told at all: a node that dies is one
-message.
+alarms of its elements are in the message about the node, or in no message. So a node that dies causes one
+message, not one for each element.
 """
 
 from __future__ import annotations
@@ -23,19 +25,20 @@ from webapp.alarms.state import Change, is_silent, is_worse
 
 MESSAGES_KEPT = 5_000
 PAGE = 1000
-"""How many alarms are looked at together."""
+"""How many alarms one query of the database reads."""
 CHANNEL_FAILS_AFTER = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """What holds for all alarms that are told of together."""
+    """The facts that hold for all alarms of one call of `tell` or `plan`."""
 
     now: datetime
     channels: Mapping[int, Channel]
-    """those that are switched on, by id"""
+    """id -> channel, for the channels that are switched on"""
     told_of_nodes: frozenset[tuple[int, str]]
-    """route and node: the route has told that the node does not answer, and nobody wants to hear less"""
+    """pairs of route and node: the route has sent a message that the node does not answer, and the node's
+    alarm is open and not silenced"""
 
 
 def _facts(now: datetime) -> _Facts:
@@ -53,14 +56,14 @@ def _facts(now: datetime) -> _Facts:
 
 
 def tell(told: Sequence[tuple[Alarm, Change]]) -> None:
-    """Puts messages about changed alarms into the outbox. Call it in the transaction in which the alarms have
+    """Puts messages about changed alarms into the outbox. Call it in the transaction in which the alarms
     changed."""
     wanted = [(alarm, change) for alarm, change in told if change.kind in ("raised", "worse", "cleared")]
     routes = _routes() if wanted else []
     if not routes:
         return
     now = timezone.now()
-    # Nodes first: what follows from their silence is told with them.
+    # Nodes first, so that the alarms of their elements can join the messages about the nodes.
     of_nodes = [each for each in wanted if not each[0].element]
     of_elements = [each for each in wanted if each[0].element]
     for some in (of_nodes, of_elements):
@@ -74,7 +77,8 @@ def tell(told: Sequence[tuple[Alarm, Change]]) -> None:
 
 
 def plan() -> None:
-    """Puts what is due by now into the outbox: first messages that had to wait, repetitions, escalations."""
+    """Puts the messages that are due now into the outbox: repetitions, escalations, and first messages that
+    had to wait."""
     now = timezone.now()
     routes = _routes()
     if not routes:
@@ -101,7 +105,8 @@ def _plan_some(alarms: Sequence[Alarm], routes: Sequence[tuple[Route, RouteSpec]
 
 
 def _plan_one(route: Route, spec: RouteSpec, alarm: Alarm, reason: Reason, facts: _Facts) -> None:
-    """Plans the messages of one alarm, and locks it: a person may acknowledge the alarm meanwhile."""
+    """Plans the messages of one alarm for one reason. It locks the alarm's row, because a person may
+    acknowledge the alarm meanwhile."""
     with transaction.atomic():
         current = Alarm.objects.select_for_update().get(pk=alarm.pk)
         if current.cleared_at is not None or current.acknowledged_at is not None:
@@ -120,13 +125,14 @@ def _plan_one(route: Route, spec: RouteSpec, alarm: Alarm, reason: Reason, facts
 
 
 def _may_tell(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> bool:
-    """Returns whether the route has anybody to tell, and has not told of it with the alarm's node."""
+    """Returns whether the route has a channel for the alarm, and has sent no message about the alarm's node
+    that covers the alarm."""
     follows = bool(alarm.element) and (route.pk, alarm.node) in facts.told_of_nodes
     return not follows and bool(_channels(spec.channels, alarm, facts))
 
 
 def _tell_raised(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> None:
-    """Tells that it was raised, or got worse since the route has told of it."""
+    """Plans a message if the alarm is new to the route, or if it got worse since the route's last message."""
     now = facts.now
     if is_silent(alarm.state, now) or not is_on_call(spec, now) or not _may_tell(route, spec, alarm, facts):
         return
@@ -141,7 +147,7 @@ def _tell_raised(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> 
 
 
 def _tell_cleared(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> None:
-    """Tells that the alarm is cleared, and only those who were told that it was raised."""
+    """Plans a message that the alarm is cleared, if the route has sent one that it was raised."""
     row = Told.objects.filter(alarm=alarm, route=route).first()
     if row is None or not spec.tells_cleared or is_silent(alarm.state, facts.now):
         return
@@ -150,7 +156,8 @@ def _tell_cleared(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) ->
 
 
 def _channels(wanted: Iterable[int], alarm: Alarm, facts: _Facts) -> list[Channel]:
-    """Returns those that are switched on, in one order. A channel is not told that it fails itself."""
+    """Returns the wanted channels that are switched on, sorted by id. It leaves out a channel that the alarm
+    itself is about, because that channel fails."""
     itself = alarm.channel if alarm.source == Alarm.Source.CHANNEL else None
     return [facts.channels[id] for id in sorted(set(wanted)) if id in facts.channels and id != itself]
 
@@ -158,11 +165,11 @@ def _channels(wanted: Iterable[int], alarm: Alarm, facts: _Facts) -> list[Channe
 def _put(
     route: Route, spec: RouteSpec, channels: Iterable[int], reason: Reason, alarm: Alarm, facts: _Facts
 ) -> None:
-    """Adds the alarm to a message that waits, or makes one."""
+    """Adds the alarm to a waiting message of each channel, or makes a new message."""
     wait = timedelta(seconds=spec.wait_s)
     together = ("raised", "worse", "cleared") if reason in ("raised", "worse", "cleared") else (reason,)
     for channel in _channels(channels, alarm, facts):
-        # Locked: what is being sent already gets no more alarms.
+        # The lock keeps alarms out of a message that is being sent.
         open = Message.objects.select_for_update().filter(
             channel=channel, route=route, attempts=0, sent_at=None, given_up_at=None
         )
@@ -175,12 +182,12 @@ def _put(
 
 
 def test_message(channel: Channel) -> Message:
-    """Puts a message into the outbox that says that nothing is wrong."""
+    """Puts a test message into the outbox. It says that nothing is wrong."""
     return Message.objects.create(channel=channel, reason="test")
 
 
 def prune() -> None:
-    """Deletes the oldest messages that are done, beyond MESSAGES_KEPT."""
+    """Deletes the oldest messages that were sent or given up. It keeps the newest MESSAGES_KEPT of them."""
     done = Message.objects.filter(Q(sent_at__isnull=False) | Q(given_up_at__isnull=False))
     oldest = done.order_by("-created_at").values_list("created_at", flat=True)[
         MESSAGES_KEPT : MESSAGES_KEPT + 1
@@ -196,5 +203,5 @@ def _routes() -> list[tuple[Route, RouteSpec]]:
         try:
             found.append((route, RouteSpec.model_validate(route.spec)))
         except ValidationError:
-            continue  # of another version; the page says so
+            continue  # another version of Fogline wrote it; the page shows that
     return found

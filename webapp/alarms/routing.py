@@ -1,7 +1,8 @@
-"""Decides which people get a message about an alarm, when, and why. Pure.
+"""Decides which messages about an alarm a route sends, when, and why. Pure.
 
-A route tells its channels of an alarm once. It repeats that until somebody acknowledges the alarm, tells
-others when nobody did so in time, and tells those who were told when the alarm is cleared.
+A route sends one message about an alarm to its channels. It repeats the message until somebody acknowledges
+the alarm. If nobody does so in time, it sends a message to further channels. When the alarm is cleared, it
+sends a message to all channels that had one about the alarm.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 Names = Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=50)]
 
 
-_zones = cache(available_timezones)  # it opens hundreds of files
+_zones = cache(available_timezones)  # cached, since a call opens hundreds of files
 
 
 class OnCall(BaseModel):
@@ -47,18 +48,19 @@ class RouteSpec(BaseModel):
 
     channels: list[int] = Field(min_length=1, max_length=CHANNELS_PER_ROUTE_MAX)
     severity: Severity = "warning"
-    """the least"""
+    """the least severity of an alarm for which the route sends messages"""
     pipelines: Names = []
     sites: Names = []
     on_call: list[OnCall] = Field(default=[], max_length=20)
-    """when it tells; without any, always. An alarm that is raised at another time is told when one begins"""
+    """when the route sends messages; always, if the list is empty. A message about an alarm that is raised at
+    another time is sent when the next of these times begins"""
     zone: str = Field(default="UTC", max_length=60)
     wait_s: float = Field(default=10, ge=0, le=600, allow_inf_nan=False)
-    """alarms that are raised in this time after the first are one message"""
+    """how long a message waits for further alarms of the route, in s"""
     repeat_min: float = Field(default=30, ge=0, le=10_080, allow_inf_nan=False)
-    """0: never"""
+    """after how many minutes a message is repeated; 0: never"""
     escalate_min: float = Field(default=0, ge=0, le=10_080, allow_inf_nan=False)
-    """0: never"""
+    """after how many minutes without an acknowledgement `escalate_to` gets a message; 0: never"""
     escalate_to: list[int] = Field(default=[], max_length=CHANNELS_PER_ROUTE_MAX)
     tells_cleared: bool = True
 
@@ -80,12 +82,12 @@ class RouteSpec(BaseModel):
 
 @dataclass(frozen=True)
 class Told:
-    """What a route has told of an alarm already."""
+    """The messages that a route has already sent about an alarm."""
 
     first_at: datetime
     last_at: datetime
     severity: Severity
-    """the greatest that it has told of"""
+    """the worst severity in a message of the route"""
     escalated_at: datetime | None = None
 
 
@@ -105,8 +107,8 @@ def _covers(span: OnCall, here: datetime) -> bool:
 
 
 def is_about(spec: RouteSpec, severity: str, pipeline: str, site: str) -> bool:
-    """Returns whether the route is about such an alarm. One without a pipeline, such as of a node, goes to
-    each route that names pipelines, too: its pipelines may run there."""
+    """Returns whether the route sends messages about such an alarm. An alarm of a node has no pipeline. It
+    also goes to the routes that name pipelines, because these pipelines may run on the node."""
     return (
         SEVERITIES.index(severity) >= SEVERITIES.index(spec.severity)
         and (not spec.pipelines or not pipeline or pipeline in spec.pipelines)
@@ -115,7 +117,8 @@ def is_about(spec: RouteSpec, severity: str, pipeline: str, site: str) -> bool:
 
 
 def due(spec: RouteSpec, state: State, told: Told | None, now: datetime) -> list[Reason]:
-    """Returns what is to be told now of an open alarm that the route is about."""
+    """Returns the reasons for which the route has to send messages about an open alarm at the time `now`.
+    `told`: the messages that it has already sent, or None if it has sent none."""
     if status_of(state, now) != "raised" or not is_on_call(spec, now):
         return []
     if told is None:
@@ -132,18 +135,18 @@ def due(spec: RouteSpec, state: State, told: Told | None, now: datetime) -> list
 
 
 PAUSES_S = (2.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0)
-"""Between the attempts to send a message."""
+"""The pauses between the attempts to send a message. The last one repeats."""
 GIVEN_UP_AFTER = timedelta(hours=24)
 
 
 def pause_s(attempts: int) -> float:
-    """Returns how long to wait after so many attempts that failed."""
+    """Returns how long to wait, in s, after a number of failed attempts."""
     return PAUSES_S[min(max(attempts, 1), len(PAUSES_S)) - 1]
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a message says of an alarm."""
+    """The text about one alarm in a message."""
 
     severity: str
     message: str
@@ -152,29 +155,31 @@ class Line:
     values: str
     link: str
     state: str
-    """such as raised, or cleared after 3 min"""
+    """the state in words, such as: raised, or: cleared after 3 min"""
     is_cleared: bool = False
 
 
 WHOLE_MAX = 20
-"""How many alarms a message tells of with all that is known; of the others it has one line each."""
+"""How many alarms a message describes in full. Each further alarm has one line."""
 LINES_MAX = 500
+"""How many alarms a message names at most. It counts the others."""
 
 
 def subject_of(reason: Reason, lines: list[Line]) -> str:
-    """Returns the subject: the worst first, and how many more there are."""
+    """Returns the subject: the worst alarm, and how many more there are. A test message has no lines."""
     if not lines:
         return "[Fogline] Test message"
     worst = worst_first(lines)[0]
     what = {"repeat": "still ", "escalation": "not acknowledged yet: "}.get(reason, "")
     word = "cleared" if worst.is_cleared else worst.severity
     more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
-    # A mail's subject is one line, whatever a row's text has.
+    # A mail's subject has to be one line, but a row's text may have several.
     return " ".join(f"[Fogline] {what}{word}: {worst.message}{more}".split())[:200]
 
 
 def body_of(reason: Reason, lines: list[Line], page: str) -> str:
-    """Returns the text: what, where, since when, the last values, and a link."""
+    """Returns the text. It has for each alarm what happened, where and since when, the last values and a
+    link. `page`: the address of the page of alarms."""
     if not lines:
         return f"This is a test of a channel of Fogline. Nothing is wrong.\n\n{page}"
     parts = []

@@ -2,9 +2,10 @@
 
     web --fogline.node.preview--> here --line--> python -m pipeline_runtime.preview --line--> here --> web
 
-An operator may be anybody's code, and takes what it likes. So the process has no secret but how to reach
-Kafka, a limit of time and of memory, and the lowest priority. It is killed when it goes beyond, and when
-nobody has asked for a while. What runs on the node does not notice.
+The process runs operators of any author, and an operator may take any amount of time and memory. So the
+process has limits of time and memory, and the lowest priority. It has no secret beside the access to Kafka.
+The node kills the process when it exceeds a limit, and when no question has come for IDLE_S. This does not
+disturb the groups on the node.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ WAITING_MAX = 4
 RUN_S = 6.0
 """How long one preview may take."""
 STALE_S = 6.0
-"""A question that has waited for this long is dropped: whoever asked it waits no more."""
+"""A question that has waited for this long is dropped, because the web has stopped waiting for its answer."""
 FETCH_S = 2.5
-"""How long a preview waits for a file that this node does not have yet. The node goes on fetching it."""
+"""How long a preview waits for a file that this node does not have yet. The node continues to fetch the file
+after that."""
 START_S = 2.5
-"""How long a preview waits for its process to start. A small node takes longer, and goes on starting it."""
+"""How long a preview waits for its process to start. A small node may need longer. The process continues to
+start after that."""
 START_S_MAX = 120.0
 IDLE_S = 120.0
 MEMORY_BYTES = 1 << 30
@@ -54,7 +57,7 @@ _LOOK_S = 0.1
 _ROOT = Path(pipeline_runtime.__file__).parents[1]
 
 Give = Callable[[str, PreviewAnswer], None]
-"""(id of the question, answer)."""
+"""Sends an answer. The arguments are the id of the question, and the answer."""
 ToRegistries = Callable[[Sequence[SealedConnection]], Registries]
 """Returns the schema registries among some connections."""
 
@@ -68,8 +71,9 @@ class Previews:
         registries: ToRegistries,
         give: Give,
     ) -> None:
-        """`fetch`: file reference -> sha256, to reference -> path; it raises CheckpointError. `arrived`: what
-        has come to the connectors of a question, or why nothing has."""
+        """`fetch` takes file reference -> sha256, and returns reference -> path. It raises CheckpointError.
+        `arrived` returns the rows that have come to the connectors of a question. If none have come, it
+        returns an answer that says why. `give` sends each answer."""
         self._kafka = kafka
         self._fetch = fetch
         self._arrived = arrived
@@ -90,7 +94,8 @@ class Previews:
             process.kill()
 
     def ask(self, question: dict[str, Any]) -> None:
-        """Takes a question, and returns at once."""
+        """Puts a question into the queue, and returns at once. If the queue is full, sends the answer
+        "busy". A question that cannot be read is only logged."""
         try:
             asked = PreviewQuestion.model_validate(question)
         except ValidationError as error:
@@ -119,7 +124,7 @@ class Previews:
             try:
                 answer = self._answer(question)
             except Exception as error:
-                # What people's rows hold is told to those who ask, and never to a log.
+                # The error's text may hold values of rows, and a log must not have them.
                 log.error("a preview failed: %s", type(error).__name__)
                 self._end()
                 answer = PreviewAnswer(refused="ended")
@@ -141,7 +146,7 @@ class Previews:
         if isinstance(arrived, PreviewAnswer):
             return arrived
         asked = {
-            # An operator may be anybody's code, and sees no connection.
+            # Operators may be of any author, so the process gets no connection.
             "question": question.model_copy(update={"connections": ()}).model_dump(mode="json"),
             "kafka": asdict(self._kafka),
             "files": files,
@@ -154,7 +159,8 @@ class Previews:
         return answer
 
     def _files(self, wanted: Mapping[str, str]) -> dict[str, str] | PreviewAnswer:
-        """Returns reference -> path, or why they are not here yet."""
+        """Returns reference -> path, or an answer that says why the files are not here yet. `wanted`:
+        reference -> sha256."""
         found: queue.Queue[dict[str, str] | PreviewAnswer] = queue.Queue()
 
         def fetch() -> None:
@@ -181,7 +187,7 @@ class Previews:
 
 
 class _Process:
-    """One process that answers."""
+    """One process that answers previews. Only the thread of `Previews` uses it, except for `kill`."""
 
     def __init__(self) -> None:
         environment = dict(os.environ)
@@ -193,7 +199,7 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # a Ctrl-C in the node's terminal is the node's
+            start_new_session=True,  # so that a Ctrl-C in the node's terminal reaches only the node
         )
         self._begun_s = monotonic()
         self._started = threading.Event()
@@ -209,12 +215,13 @@ class _Process:
         return monotonic() - self._begun_s
 
     def has_started(self, wait_s: float) -> bool:
-        """Returns whether it takes questions within that time, or has ended."""
+        """Returns True as soon as the process has started or ended, and False after `wait_s`."""
         return self._started.wait(wait_s)
 
     def answer(self, asked: Mapping[str, Any], registries: Registries) -> PreviewAnswer | Refusal:
-        """Returns the answer of a process that has started, or why there is none. The process is of no use
-        then. Meanwhile it gets the schemas that it asks for."""
+        """Writes a question to the process, and returns its answer. The process has to have started.
+        Meanwhile the process gets the schemas that it asks for. Returns a refusal if there is no answer.
+        Kill the process then, because it cannot answer another question."""
         until_s = monotonic() + RUN_S
         if (why := self._say(asked, until_s)) is not None:
             return why
@@ -235,9 +242,9 @@ class _Process:
         return "too-long"
 
     def _say(self, data: Mapping[str, Any], until_s: float) -> Refusal | None:
-        """Returns why the process has not read it, if it has not."""
+        """Writes data to the process. Returns why the process has not read it, or None if it has."""
         assert self._process.stdin is not None
-        # A process that does nothing any more does not read a long question either.
+        # A process that hangs does not read a long question, and this thread would wait without an end.
         reads_nothing = threading.Timer(max(0.0, until_s - monotonic()), self._process.kill)
         reads_nothing.start()
         try:
@@ -269,7 +276,7 @@ class _Process:
 
 
 def _schema(registries: Registries, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the schema that is asked for, or why there is none, as the process is told it."""
+    """Returns the message to the process: the schema that it asked for, or why there is none."""
     try:
         return {"schema": asdict(registries(asked["registry"]).schema(asked["number"]))}
     except SchemaRegistryError as error:

@@ -1,12 +1,12 @@
-"""Parses JSON objects that all have the same form, three times as fast as a parser for any form.
+"""Parses JSON objects that are all written alike, three times as fast as a general parser of JSON.
 
-One program writes the records of a topic, nearly always. So each of its objects has the same fields in the
-same order, with the same spaces between them, and only the values differ. Here the first object says what
-lies between the values. If just that lies there in all others, too, the values are cut out, and Arrow makes
-columns of them.
+Nearly always one program writes the records of a topic. Then each object has the same fields in the same
+order, with the same spaces between them, and only the values differ. This module takes the text between the
+values from the first object. If all other objects have the same text there, it cuts the values out, and Arrow
+makes columns of them.
 
-What this takes has the same meaning for any parser of JSON. It gives up where a parser would have more to
-decide: escapes, exponents, objects within objects, and fields that some of the objects lack.
+The result is the same as that of any parser of JSON. The module gives up on harder texts: escapes, exponents,
+objects within objects, and fields that some of the objects lack.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ ROWS_MIN = 200
 """Fewer objects are parsed faster by Arrow alone."""
 
 _QUOTE, _COLON, _BACKSLASH, _MINUS, _POINT, _ZERO, _NULL = b'":\\-.0n'
-_TRUTHS = b"tf"  # their first letters
+_TRUTHS = b"tf"  # the first letters of true and false
 _FIRST_PRINTABLE, _FIRST_NOT_ASCII = 0x20, 0x80
 _FIELD = re.compile(rb'[{,] *"([^"]*)" *: *(?:"[^"]*"|(-?[0-9.]+|true|false|null)) *')
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """What all objects have in common: `between[n]` lies before the value number n, and the last one behind
-    them all."""
+    """The parts that all objects have in common. For n values, `between` has n + 1 texts: `between[k]` comes
+    before value number k, and the last text comes after all values."""
 
     names: Sequence[str]
     are_texts: Sequence[bool]
@@ -46,9 +46,12 @@ class _NotAlike(Exception):
 
 
 def parse_alike(values: pa.BinaryArray, target: pa.Schema) -> pa.Table | None:
-    """Returns a row for each value, with the target's columns: integers, floats, texts, booleans and times.
-    Other fields are left out. Returns None if the values are not objects that are written alike, or have
-    what does not fit."""
+    """Returns a table with one row for each object in `values`, and with the target's columns. They may be
+    integers, floats, texts, booleans and times. Fields without a column are left out.
+
+    Returns None if the objects are not written alike, if a value does not fit its column, if an entry of
+    `values` is null, or if there are fewer than ROWS_MIN. The caller then uses a general parser.
+    """
     if len(values) < ROWS_MIN or values.null_count:
         return None
     ends = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
@@ -72,7 +75,8 @@ def parse_alike(values: pa.BinaryArray, target: pa.Schema) -> pa.Table | None:
 
 
 def _shape(text: bytes) -> _Shape:
-    """Returns the shape of an object of texts, numbers, truth values and nulls."""
+    """Returns the shape of an object. Its values have to be texts, numbers, truth values or nulls. Raises
+    _NotAlike."""
     names: list[str] = []
     are_texts: list[bool] = []
     between: list[bytes] = []
@@ -95,7 +99,8 @@ def _shape(text: bytes) -> _Shape:
 
 
 def _check_letters(data: NDArray[np.uint8]) -> None:
-    """Raises if a letter is one that JSON does not take or that stands for others, or if this is no UTF-8."""
+    """Raises _NotAlike if there is a control character or a backslash. Raises UnicodeDecodeError if the bytes
+    are no UTF-8."""
     if data.min() < _FIRST_PRINTABLE or (data == _BACKSLASH).any():
         raise _NotAlike
     if data.max() >= _FIRST_NOT_ASCII:
@@ -108,10 +113,12 @@ _Places = NDArray[np.int64]
 def _cells(
     data: NDArray[np.uint8], begins: _Places, ends: _Places, shape: _Shape
 ) -> list[tuple[_Places, _Places]]:
-    """Returns where each value begins and ends, for each field. What lies between them is as in the shape.
+    """Returns for each field where its values begin and end: two arrays of positions in `data`, one entry for
+    each object. Raises _NotAlike if the text between the values differs from the shape.
 
-    Colons show where it lies, or quotes if there are colons within values. Each object has as many of them.
-    None is within a value, since all that there are lie between the values.
+    It finds the text between the values by its colons. If values have colons, too, it uses the quotes
+    instead. The number of these marks in `data` is their number in the shape times the number of objects. So
+    if all of these lie between values, no mark is within a value.
     """
     count = len(begins)
     if np.count_nonzero(data == _QUOTE) != count * sum(part.count(_QUOTE) for part in shape.between):
@@ -145,7 +152,7 @@ def _cells(
 
 
 def _lies_at(data: NDArray[np.uint8], places: _Places, part: bytes) -> bool:
-    """Returns whether these bytes lie at all of the places."""
+    """Returns whether `data` has the bytes `part` at each of the places."""
     size = len(part)
     if places.min() < 0 or places.max() + size > len(data):
         return False
@@ -156,7 +163,8 @@ def _lies_at(data: NDArray[np.uint8], places: _Places, part: bytes) -> bool:
 def _column(
     data: NDArray[np.uint8], begins: _Places, ends: _Places, is_text: bool, type_: pa.DataType | None
 ) -> pa.Array | None:
-    """Returns the values as a column, or None if nobody wants them. They are checked nevertheless."""
+    """Returns the values as a column of the type `type_`. If `type_` is None, the target has no such column:
+    the values are only checked. Raises _NotAlike or pa.ArrowInvalid."""
     if is_text:
         if type_ is None:
             return None
@@ -181,14 +189,14 @@ def _column(
 
 
 def _check_numbers(texts: pa.StringArray) -> None:
-    """Raises unless these are numbers as JSON writes them, without an exponent. Arrow's cast takes more: it
-    has to find out by itself whether there are two points in one."""
+    """Raises _NotAlike if a text is no number of JSON, or has an exponent. Arrow's cast would accept more
+    texts than JSON. This does not check for two points in one number, because Arrow's cast refuses those."""
     if not len(texts):
         return
     ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2], np.uint8)
     begins, lasts = ends[:-1], ends[1:] - 1
-    is_digit = data - _ZERO < 10  # of what comes before the zero, the difference is above 200
+    is_digit = data - _ZERO < 10  # bytes below the zero wrap around to more than 200
     is_negative = data[begins] == _MINUS
     firsts = begins + is_negative
     if not (is_digit[lasts].all() and is_digit[firsts].all() and (firsts <= lasts).all()):

@@ -1,10 +1,10 @@
-"""How an owner waits for a schema registry.
+"""Lets an owner wait for a schema registry.
 
-A batch of the owner comes to nothing if the registry does not answer, lacks a schema, or does not take one.
-The owner keeps the group. It processes what lies before the first record that waits, and begins no batch
-behind that. It asks the registry again and again, and goes on when the registry has answered. Meanwhile it
-may release the group to another node, which may reach the registry. If the registry answers that it has no
-such schema, a person may choose to leave records out.
+A batch of the owner fails if the registry does not answer, lacks a schema, or refuses one. The owner then
+keeps the group. It processes batches until one partition has reached a waiting record, and begins no batch
+after that. It asks the registry again and again, and goes on when the registry has answered. Meanwhile it may
+release the group to another node, which may reach the registry. If the registry answers that it has no such
+schema, a person may choose to leave records out.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from pipeline_runtime.replica.stalls import way_behind
 from pipeline_runtime.replica.state import ReplicaState
 
 ASK_S_MAX = 60.0
-"""The longest pause before the registry is asked again. The pauses are 1, 2, 4 .. s."""
+"""The longest pause between two questions to the registry. The pauses are 1, 2, 4 .. s."""
 CALM_S = 120.0
-"""If it has waited for nothing for so long, the pauses begin with 1 s again."""
+"""If the owner has not waited for this long, the pauses begin with 1 s again."""
 
 EndOf = Callable[[str, int], int | None]
-"""Returns the offset at which a partition of a topic ends, if that is known."""
+"""Returns the offset at which a partition of a topic ends, or None if that is not known."""
 
 
 class RegistryWait:
-    """All but `error` is for the replica's thread. `error` says for what the owner waits."""
+    """Holds what the owner waits for. Only the replica's thread calls its public methods. Any thread may read
+    `error`, which says for what the owner waits."""
 
     def __init__(self, state: ReplicaState, end_of: EndOf, changed: Callable[[], None]) -> None:
         """`changed` is called when `error` has changed."""
@@ -44,12 +45,12 @@ class RegistryWait:
         self._thread: threading.Thread | None = None
         self._tries = 0
         self._due_s = self._ended_s = 0.0
-        self._message = ""  # of a batch that cannot be processed at all
+        self._message = ""  # the error of the failed batch, without the place of a record
         self.error: ReplicaError | None = None
 
     def begin(self, error: ReplicaError, needed: Sequence[Needed]) -> None:
-        """A batch has come to nothing, as `error` says, because it needs this. What it needed before counts
-        as well, if that has not come."""
+        """Begins to wait because a batch has failed with `error`, for lack of `needed`. What earlier batches
+        lacked, and what still has not come, is waited for as well."""
         if monotonic() - self._ended_s > CALM_S and not self._needed:
             self._tries = 0
         self._needed = _each_once((*needed, *self._needed))
@@ -60,8 +61,9 @@ class RegistryWait:
         self._state.wait_for_registry(places_of(self._needed))
 
     def look(self, ends: Ends) -> bool:
-        """Asks again when it is time. Returns whether a person has chosen how the group goes on, and it has
-        come to what waits. `ends`: where its next batch begins, or where the running one ends."""
+        """Asks the registry again when that is due. Returns whether the owner has to claim again, because a
+        person has chosen how the group goes on and the group has reached the waiting records. `ends`: the
+        offset of each partition at which the next batch begins, or at which the running batch ends."""
         if not self._needed:
             return False
         with self._state.changed:
@@ -70,7 +72,7 @@ class RegistryWait:
         if waits is None:  # the group was released, or the registry has answered
             self._end()
             return False
-        if not owns:  # it claims again
+        if not owns:  # the replica claims again now
             return False
         error = self.error
         chosen = error is not None and any(way.id in accepted for way in error.ways)
@@ -86,7 +88,8 @@ class RegistryWait:
         return False
 
     def _ask(self, needed: tuple[Needed, ...]) -> None:
-        """In a thread of its own, since an answer may take some seconds."""
+        """Asks for everything that is missing. Runs in a thread of its own, since an answer may take some
+        seconds."""
         for each in needed:
             try:
                 each.ask()
@@ -100,7 +103,7 @@ class RegistryWait:
                 self._state.wait_for_registry(None)
 
     def _still(self, needed: tuple[Needed, ...], one: Needed, error: SchemaRegistryError) -> None:
-        """The registry does not give this one yet. It may say something else now than before."""
+        """Notes that `one` is still missing. The registry's error may be another one than before."""
         now = replace(one, why=str(error), unknown=isinstance(error, NoSuchSchema))
         with self._state.changed:
             if self._needed is needed and now != one:
@@ -124,13 +127,14 @@ class RegistryWait:
 
 
 def is_reached(waits: Mapping[str, int], ends: Ends) -> bool:
-    """Returns whether nothing more can be processed before what waits (`places_of`)."""
+    """Returns whether a partition has reached its waiting record. `waits`: the result of `places_of`. `ends`:
+    the offset that each partition has reached."""
     return not waits or any(ends.get(key, 0) >= at for key, at in waits.items())
 
 
 def places_of(needed: Sequence[Needed]) -> dict[str, int]:
-    """Returns up to where each partition can be processed, by its key in a position. Pure. It is empty if
-    nothing can be."""
+    """Returns partition -> the offset before which it can be processed, with the partition's key in a
+    position. It is empty if no batch can be processed at all. Pure."""
     places = [each.place for each in needed]
     if None in places:
         return {}
@@ -138,8 +142,9 @@ def places_of(needed: Sequence[Needed]) -> dict[str, int]:
 
 
 def ways_on(needed: Sequence[Needed], end_of: EndOf) -> tuple[WayOn, ...]:
-    """Returns what a person may choose: to leave out the first records that wait, or all up to the end that
-    their partitions have now. It is empty if the registry may answer yet."""
+    """Returns the ways to go on that a person may choose. If the registry has no such schema, they leave out
+    the first waiting records, or all records up to the present ends of their partitions. It is empty if the
+    registry may still answer."""
     found = [each.way for each in needed if each.way is not None]
     unknown = [each.place for each in needed if each.unknown and each.place is not None]
     start = {position_key(at.topic, at.partition): at.offset for at in unknown}
@@ -153,7 +158,7 @@ def ways_on(needed: Sequence[Needed], end_of: EndOf) -> tuple[WayOn, ...]:
 
 
 def _each_once(needed: Sequence[Needed]) -> tuple[Needed, ...]:
-    """Returns one of each partition, and one of each reason without a place: the first ones."""
+    """Returns the first one for each partition, and the first one for each reason without a place."""
     found: dict[object, Needed] = {}
     for each in needed:
         key: object = each.why if each.place is None else (each.place.topic, each.place.partition)

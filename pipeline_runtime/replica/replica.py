@@ -1,14 +1,14 @@
-"""One group's copy on this node, from start to stop.
+"""Runs one group's copy on this node, from start to stop.
 
-    start   it follows the journal from its local state
-    direct  it is told what is wanted of it (`Directive`):
-        order    once it has caught up, it claims, then owns
-        succeed  once it has caught up, it arms itself, and owns as soon as the owner has released to it
-        release  as the owner it gives the group to the armed successor, then follows
-    stop    it begins no further batch, commits the running one, and keeps its local state
+    start   the replica follows the journal from its local state
+    direct  the replica carries out a `Directive`:
+        order    when it has caught up, it claims, and then owns
+        succeed  when it has caught up, it arms itself, and owns as soon as the owner has released to it
+        release  as the owner, it releases the group to the armed successor, and then follows
+    stop    the replica begins no further batch, commits the running one, and keeps its local state
 
-The replica's own thread does all of this. The public methods only say what is wanted. What the replica may do
-is decided by `core`, and by `pipeline_runtime.handover.protocol` through `roles`.
+The replica's own thread does all of this. The public methods only store what is wanted, and wake the thread.
+`core` decides what the replica may do. So does `pipeline_runtime.handover.protocol`, through `roles`.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ RETIRE_TIMEOUT_S = 30.0
 # How long a fenced owner waits to read in the journal which replica has fenced it.
 CLAIM_AWAITED_S = 5.0
 _SIZE_EVERY_S = 5.0
-# How often the thread looks again although nothing has told it to.
+# The longest time between two looks of the thread, if no change wakes it.
 _LOOK_S = 0.5
-# The least time between two looks of an owner that has committed. Each batch tells of several changes, and
-# none is urgent.
+# The least time between two looks of an owner that has committed. Each batch makes several changes, and none
+# of them is urgent.
 _OWNER_LOOK_S = 0.05
 
 
@@ -80,7 +80,7 @@ class Replica:
         self._stopping = threading.Event()
         self._killed = False
         self._thread = threading.Thread(target=self._live, name=f"replica {spec.id}", daemon=True)
-        self._run: Run | None = None  # the run that is on, or the last one
+        self._run: Run | None = None  # the present run, or the last one
         self._journal = JournalFollower(spec, host.kafka, directory, self._state)
         self._keys_shared = False  # several partitions of its input have had rows of one key
         self._state_bytes = 0
@@ -94,8 +94,8 @@ class Replica:
             self._begins_fresh,
             self._moves,
         )
-        # The broker may hide for some milliseconds what it has acknowledged. An owner that has not read its
-        # own CLAIM would go by what the journal said before it.
+        # The broker may hide an acknowledged record for some milliseconds. An owner that has not read its own
+        # CLAIM would decide by the records before it.
         catch_up = partial(self._journal.catch_up, hidden=True)
         self._roles = Roles(spec.id, self._state, self._ownership, catch_up, host.changed, self._begin_owning)
         self._release = OwnerRelease(self._state, self._ownership)
@@ -110,8 +110,8 @@ class Replica:
         self._thread.start()
 
     def direct(self, directive: Directive) -> None:
-        """Says what is wanted of the replica from now on. An order that it has been given before changes
-        nothing, whether it owns by that order or the order was refused."""
+        """Sets what is wanted of the replica from now on. An order that it already had changes nothing. That
+        holds both if the replica owns by that order and if the order was refused."""
         with self._state.changed:
             self._pause(directive.paused_since_ms)
             self._state.direct(directive, exact=self.spec.follow == "exact")
@@ -123,18 +123,19 @@ class Replica:
 
     @property
     def growing(self) -> GrowingFiles:
-        """The growing files of the run that is on, or of the last one."""
+        """Returns the growing files of the present run, or of the last one."""
         return self._run.growing if self._run is not None else GrowingFiles()
 
     @property
     def looking(self) -> Looking | None:
-        """Shows what a processor keeps, while it runs and when it has ended."""
+        """Returns what shows a processor's state, during a run and after it. Returns None before the first
+        run."""
         return self._run.looking if self._run is not None else None
 
     def _pause(self, since_ms: int | None) -> None:
-        """`since_ms` is None if the group is not paused. A replica that starts while its group is paused
-        counts the pause from its beginning, so that its sources' clocks stand still for all of it. The caller
-        holds `changed`."""
+        """Pauses the group, or resumes it if `since_ms` is None. If the replica starts while its group is
+        paused, the pause counts from `since_ms`, so that the sources' clocks stand still for the whole pause.
+        The caller holds `changed`."""
         if since_ms is None:
             self._state.resume_at(now_ms())
         else:
@@ -142,7 +143,7 @@ class Replica:
             self._state.pause_since(since_ms if starts else now_ms())
 
     def stop(self, timeout_s: float) -> None:
-        """End when the running batch is committed, or after `timeout_s` without it."""
+        """Ends the replica when the running batch is committed, or after `timeout_s` without a commit."""
         with self._state.changed:
             self._stopping.set()
             self._state.drain()
@@ -156,7 +157,7 @@ class Replica:
                 self._thread.join(timeout_s)
 
     def kill(self) -> None:
-        """End at once. The running batch may be committed or not."""
+        """Ends the replica at once. The running batch may be committed or not."""
         self._killed = True
         self._stopping.set()
         self._ownership.cancelled.set()
@@ -178,21 +179,21 @@ class Replica:
             )
 
     def _stalled(self) -> Stalled | None:
-        """The caller holds `changed`."""
+        """Returns what the replica has waited for too long, or None. The caller holds `changed`."""
         state = self._state
         if not self._thread.is_alive() or state.ended:
             return None
         return stalled(self._host.broker.silent_since_ms, state.batch_since_ms, state.reads_now, now_ms())
 
     def _is_stuck(self) -> bool:
-        """Whether a batch runs that nobody should wait for."""
+        """Returns whether a batch has run for so long that no caller should wait for it."""
         with self._state.changed:
             since_ms = self._state.batch_since_ms
             return since_ms is not None and now_ms() - since_ms > STUCK_S * 1000
 
     def _check_batch(self) -> None:
-        """Raises BatchTooLong. The time in which Kafka does not answer, or in which a schema registry is
-        asked, does not count. The caller holds `changed`."""
+        """Raises BatchTooLong if a batch takes too long. The time in which Kafka does not answer does not
+        count, nor does the time of a question to a schema registry. The caller holds `changed`."""
         state, limit_s = self._state, self._host.batch_s
         if state.batch_since_ms is None:
             return
@@ -203,8 +204,8 @@ class Replica:
             raise BatchTooLong(limit_s, state.reads_now, state.way_behind)
 
     def _check_followed(self) -> None:
-        """Raises RangeGone if a follower's batch waits for rows of a topic that was deleted. They never come
-        back: a topic that is created again is another one. The caller holds `changed`."""
+        """Raises RangeGone if a follower's batch waits for rows of a deleted topic. They never come back, not
+        even if somebody creates a topic with the same name. The caller holds `changed`."""
         state = self._state
         if state.permit is not None or state.granted is None or state.span is None:
             return
@@ -243,10 +244,10 @@ class Replica:
             self._roles.set(Role.STOPPED, self._roles.phase if self._roles.ended else "stopped")
 
     def _live_once(self) -> bool:
-        """Run the query from its start to its end.
+        """Runs the query from its start to its end. Returns whether to start it again.
 
-        Returns whether to start again: because the owner's commit was in doubt, an announced batch was not
-        committed, or the next batch is another definition's.
+        Reasons to start again are an owner's commit in doubt, an announced batch that was not committed, or a
+        next batch of another definition.
         """
         local = self._open_local_state()
         self._roles.set(Role.STANDBY, "reading the journal")
@@ -293,7 +294,8 @@ class Replica:
             run.close()
 
     def _open_local_state(self) -> Boundary:
-        """Open the local state and return where it stands: at seq 0 if there is none."""
+        """Opens the local state, and returns the boundary that it stands at. The boundary has seq 0 if there
+        is no local state."""
         newest = open_state(self.directory)
         relocate(self.directory)
         dropped = drop_unfinished(self.directory)
@@ -302,7 +304,7 @@ class Replica:
         return newest
 
     def _begin(self, run: Run) -> bool:
-        """Start the query. Returns False if the replica was told to stop while it waited for its turn."""
+        """Starts the query. Returns False if `stop` was called while the replica waited for its turn."""
         if not self._host.starts.take(self._stopping):
             return False
         connected = self._state.connected
@@ -313,7 +315,7 @@ class Replica:
         return True
 
     def _supervise(self, run: Run) -> bool:
-        """Watch the query and carry out orders. Returns whether to start again."""
+        """Watches the query, and carries out orders. Returns whether to start the query again."""
         state, seen = self._state, -1
         while True:
             seen = state.wait_for_change(seen, _LOOK_S)
@@ -361,8 +363,8 @@ class Replica:
                 return False
 
     def _topics_moved(self, run: Run) -> bool:
-        """Look at what has become of the topics. Returns whether the owner claims again, to begin elsewhere
-        in them."""
+        """Checks whether the topics have changed. Returns whether the owner claims again, because it has to
+        begin elsewhere in them."""
         told = self._guard.error
         why = self._guard.claims_because(run.next_start.ends)
         if self._guard.error is not told:
@@ -395,8 +397,8 @@ class Replica:
         raise failure
 
     def _is_to_wait(self, run: Run, failure: BaseException) -> bool:
-        """Returns whether this owner is to keep the group, and wait for a schema registry. A follower fails,
-        and is started again."""
+        """Returns whether this owner keeps the group and waits for a schema registry. A follower fails
+        instead, and its node starts it again."""
         error, needed = explain(failure, text_of(failure), now_ms()), run.registries.needed
         if self._state.permit is None or error.code != "schema-registry" or not needed:
             return False
@@ -404,14 +406,15 @@ class Replica:
         return True
 
     def _failed_at(self, run: Run) -> Ends:
-        """Returns where the batch begins that has failed, or the next one if none was running."""
+        """Returns the offsets at which the failed batch begins. If no batch was running, returns those of the
+        next batch."""
         with self._state.changed:
             span = self._state.newest_span if self._state.granted is not None else None
         return run.next_start.ends if span is None else span.start.ends
 
     def _after_loss(self, loss: Fenced | Doubtful) -> bool:
-        """The owner may not commit any more. Whether another replica owns, the journal says. Returns whether
-        to start again."""
+        """Ends the ownership, because this owner may not commit any more. The journal shows whether another
+        replica owns. Returns whether to start the query again."""
         if isinstance(loss, Fenced) and self._was_replaced():
             self._roles.give_way(str(loss))
             return False
@@ -420,10 +423,10 @@ class Replica:
         return True
 
     def _was_replaced(self) -> bool:
-        """Whether another replica was granted.
+        """Returns whether another replica owns the group now.
 
-        A claimant fences the owner before its CLAIM is in the journal, and it may die in between. The broker
-        also fences an owner whose transaction has been open for too long. In both cases nobody owns.
+        A claimant fences the owner before its CLAIM is in the journal, and may die in between. The broker
+        also fences an owner whose transaction has been open for too long. In both cases no replica owns.
         """
         state = self._state
         with state.changed:
@@ -445,13 +448,12 @@ class Replica:
                 timeout=RETIRE_TIMEOUT_S,
             )
             permit = self._state.permit
-            if permit is None:  # the running batch has released: the new owner will be told to retire
+            if permit is None:  # the running batch has released the group: the new owner retires it
                 self._state.drain(self._stopping.is_set())
                 return True
         try:
             permit.commit([Retire(permit.epoch, self._host.node)])
-            # The broker answers before it marks the transaction as committed, and hides the RETIRE until
-            # then.
+            # The broker answers before it marks the transaction as committed. Until then it hides the RETIRE.
             self._journal.catch_up(hidden=True)
         except (Fenced, Doubtful) as error:
             return self._after_loss(error)

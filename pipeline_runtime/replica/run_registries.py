@@ -1,11 +1,12 @@
-"""The schema registries that one run of a group may ask, and what they have told it.
+"""Answers the questions of one run of a group to schema registries, and remembers the answers.
 
-A task may run anybody's code. So it is told only what its group's definition needs: schemas of the registries
-that the group's topics name, and numbers of the schemas that its outputs are written with.
+A task may run code of any author. So it gets only what its group's definition needs: schemas of the
+registries that the group's topics name, and numbers of the schemas that the group's outputs are written with.
 
-A number stands for one schema, in all batches of the group: each COMMIT says for which one
-(`Commit.schemas`). If a registry says another one, because it was set up again or because its connection
-leads elsewhere, the batch comes to nothing. So no two replicas read one record by two schemas.
+A number stands for one schema in all batches of the group. Each COMMIT lists the numbers with digests of
+their schemas (`Commit.schemas`). A registry may return another schema for a listed number, because it was set
+up again or because its connection has another address. The batch is then not committed. So no two replicas
+read one record by two schemas.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from pipeline_runtime.model.desired import WayOn
 from pipeline_runtime.model.spec import GroupSpec
 
 DIGESTS_MAX = 256
-"""A COMMIT says of so many schemas of one registry which ones they are. It leaves out those that were
-needed the longest ago."""
+"""The most schemas of one registry that a COMMIT lists. It leaves out those that nobody has needed for the
+longest time."""
 _NAME_CHARACTERS_MAX = 100
 _REFUSED_MAX = 1_000
-"""The most questions that a run remembers as not answered. A task may ask any."""
+"""The most unanswered questions that a run remembers. Without a limit, a task could ask any number."""
 _NEEDED_MAX = 1_000
-"""A task needs one thing of each partition."""
+"""The most missing things that a run remembers. A task reports at most one for each partition."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The first record of a partition that waits."""
+    """The place of the first waiting record of a partition."""
 
     topic: str
     partition: int
@@ -47,20 +48,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Needed:
-    """Something that a batch needs of a registry, and has not got."""
+    """A schema or a number that a batch needs, and that the registry has not given."""
 
     why: str  # one line of sentences
-    ask: Callable[[], object]  # raises SchemaRegistryError as long as it is so
-    place: Place | None = None
-    unknown: bool = False  # the registry answers, and has no such schema
-    way: WayOn | None = None  # what a person may choose
+    ask: Callable[[], object]  # asks the registry again; raises SchemaRegistryError while this is missing
+    place: Place | None = None  # the record that waits, if one does
+    unknown: bool = False  # the registry answers that it has no such schema
+    way: WayOn | None = None  # a way to go on that a person may choose
 
 
 class RunRegistries:
     """Implements formats.schema_registry.Registries. Safe for threads."""
 
     def __init__(self, spec: GroupSpec, registries: Registries, over: threading.Event) -> None:
-        """`over` is set when the run is to end: then nothing is asked any more."""
+        """`over`: set when the run is to end. After that, no registry is asked any more."""
         self._by_topic = {
             item.topic: item.reading.format.registry
             for item in spec.inputs
@@ -88,19 +89,19 @@ class RunRegistries:
 
     @property
     def is_asking(self) -> bool:
-        """Returns whether a registry is being asked now."""
+        """Returns whether a question to a registry is under way."""
         return self._asking > 0
 
     @property
     def needed(self) -> tuple[Needed, ...]:
-        """Returns what batches of this run need and have not got. It is empty if none has failed for that."""
+        """Returns the missing schemas and numbers. It is empty if no batch of this run has failed for one."""
         with self._lock:
             return tuple(self._needed)
 
     # -- what is asked
 
     def schema(self, name: str, number: int) -> RegisteredSchema:
-        """Raises SchemaRegistryError."""
+        """Returns the schema with a number in the registry of that name. Raises SchemaRegistryError."""
         if name not in tuple(self._by_topic.values()):
             raise SchemaRegistryError(f"this element reads no topic with the registry {_short(name)}.")
         try:
@@ -119,7 +120,7 @@ class RunRegistries:
         return found
 
     def number(self, name: str, subject: str, schema: str) -> int:
-        """Raises SchemaRegistryError."""
+        """Returns the number of a schema under a subject. Raises SchemaRegistryError."""
         if (name, subject, schema) not in self._written:
             raise SchemaRegistryError(f"this element has no such schema for the subject {_short(subject)}.")
         try:
@@ -131,7 +132,8 @@ class RunRegistries:
 
     @contextmanager
     def _question(self) -> Iterator[None]:
-        """Counts the questions that are under way."""
+        """Counts a question as under way while the context is open. Raises SchemaRegistryError if the run is
+        to end."""
         if self._over.is_set():
             raise SchemaRegistryError("the element is being stopped, so no schema registry is asked.")
         with self._lock:
@@ -145,7 +147,7 @@ class RunRegistries:
     # -- what records wait for
 
     def record_waits(self, place: Place, number: int) -> None:
-        """Says that a record of a batch waits for the schema of that number."""
+        """Notes that the record at `place` waits for the schema with that number."""
         name = self._by_topic.get(place.topic)
         with self._lock:
             error = self._refused.get((name or "", number))
@@ -160,8 +162,12 @@ class RunRegistries:
                 self._needed.append(needed)
 
     def confirm(self, journal: Digests, accepted: Collection[str] = ()) -> Digests:
-        """Returns the digests for the next COMMIT, if the journal says the same of all numbers that were told
-        to this run. `accepted`: WayOn.id of what a person has chosen. Raises SchemaRegistryError."""
+        """Returns the digests for the next COMMIT. `journal`: those of the last COMMIT. `accepted`: the
+        `WayOn.id` of each way that a person has chosen.
+
+        Raises SchemaRegistryError if a registry has returned another schema for a number than the journal
+        has, and no person has accepted that.
+        """
         with self._lock:
             told = {name: dict(found) for name, found in self._told.items()}
         for name, number, digest in _others(told, journal):
@@ -171,7 +177,7 @@ class RunRegistries:
         return joined(journal, told)
 
     def _differs(self, name: str, number: str, known: str, way: WayOn) -> SchemaRegistryError:
-        """Returns why a batch comes to nothing for which the number stands for another schema."""
+        """Returns the error of a batch whose registry has another schema for a number than the journal."""
         why = (
             f"The schema registry {_short(name)} says another schema {number} than when earlier records were"
             " read. It was set up again, or its connection leads to another one."
@@ -200,7 +206,8 @@ class _RunRegistry:
 
 
 def joined(before: Digests, told: Digests) -> Digests:
-    """Returns what is known with `told`, the newest last, at most DIGESTS_MAX of each registry."""
+    """Returns `before` with the digests in `told` added: registry -> number -> digest. The newest come last,
+    and each registry has at most DIGESTS_MAX."""
     found = {}
     for name in before | told:
         new = told.get(name, {})
@@ -210,8 +217,8 @@ def joined(before: Digests, told: Digests) -> Digests:
 
 
 def _others(told: Mapping[str, Mapping[str, str]], journal: Digests) -> list[tuple[str, str, str]]:
-    """Returns the registry, the number and the new digest of each number of which the journal says another
-    one."""
+    """Returns the registry, the number and the new digest of each number for which the journal has another
+    digest."""
     return [
         (name, number, digest)
         for name, found in told.items()

@@ -1,4 +1,7 @@
-"""Reads the rows that are added to a table of PostgreSQL, never past the oldest open transaction."""
+"""Reads the rows that are added to a table of PostgreSQL, exactly once.
+
+It reads no row before all transactions have ended that may still write an earlier row.
+"""
 
 from __future__ import annotations
 
@@ -47,14 +50,16 @@ from pipeline_runtime.operators.postgresql import PostgresqlConnection
 from pipeline_runtime.operators.postgresql_in import PostgresqlInParams
 
 LOOK_S = 7.0
-"""How long a look for new rows may take, so that a database that hangs is told within 10 s."""
+"""The longest time in s that a look for new rows may take. It is short enough that the element shows within
+10 s that the database hangs."""
 AGAIN_S = 0.1
 AGAIN_S_MAX = 2.0
-"""How often it is asked whether transactions have ended: less and less often."""
+"""The first and the longest pause in s between two questions whether transactions have ended. The pauses
+grow."""
 EXAMINE_S = 60.0
-"""How often it is asked whether the table may still be read so."""
+"""The time in s between two checks whether the table can still be read exactly once."""
 HELD_S = 10.0
-"""A transaction that keeps rows waiting for longer is told."""
+"""After this time in s, the element shows that a transaction keeps rows waiting."""
 _NAMED_MAX = 3
 
 _TABLE = """
@@ -96,15 +101,15 @@ WHERE s.seqrelid IN (
 
 
 class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection]):
-    """Its position is `postgresql_rows.At` as JSON."""
+    """Reads a table. Its position is `postgresql_rows.At` as JSON."""
 
-    patience_s = CONNECT_S + ALIVE_S + 2 * ANSWER_S  # as `Session` allows, which ends what takes longer
+    patience_s = CONNECT_S + ALIVE_S + 2 * ANSWER_S  # `Session` ends whatever takes longer
 
     def __init__(self, place: Place[PostgresqlInParams, PostgresqlConnection]) -> None:
         super().__init__(place)
         self._rows_max = PAGE_ROWS
         self._told: str | None = None
-        """The last value up to which rows were told as lost."""
+        """The value of the rising column up to which lost rows were reported last."""
 
     def run(self, intake: OnceIntake, stop: threading.Event) -> None:
         place, params = self.place, self.place.params
@@ -117,8 +122,8 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
                     intake.connected()
                     at = self._compared(at, table, intake)
                 with session.asking(LOOK_S) as raw:
-                    # In this order: a transaction that got a number below the last one is open still, or has
-                    # ended.
+                    # The end has to be read before the writers. Each transaction that got a number below the
+                    # end is then seen among the writers, or has ended.
                     [(oid, end)] = raw.execute(end_statement(params, table)).fetchall()
                 if oid != table.oid:
                     examine_s = float("-inf")
@@ -138,7 +143,7 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
             session.close()
 
     def _compared(self, at: At | None, table: Table, intake: OnceIntake) -> At | None:
-        """Returns the position in this table. Tells it if rows up to there are lost."""
+        """Returns the position in this table. Reports a gap if rows up to there are lost."""
         if at is None:
             return None
         why = lost_below(at, table)
@@ -151,7 +156,7 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
         return replace(at, oid=table.oid)
 
     def _require_final(self, end: str | None) -> None:
-        """Raises ConnectorError if no row can come behind this value."""
+        """Raises ConnectorError if no row can come after this value. NaN and infinity are such values."""
         if end in ("NaN", "Infinity"):
             params = self.place.params
             raise ConnectorError(
@@ -166,7 +171,7 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
         return bool(found)
 
     def _examined(self, session: Session) -> Table:
-        """Returns the table. Raises ConnectorError if it cannot be read so."""
+        """Returns the table. Raises ConnectorError if it cannot be read exactly once."""
         params, where = self.place.params, self.place.connection.where
         with session.asking(LOOK_S) as raw:
             [(standby,)] = raw.execute("SELECT pg_is_in_recovery()").fetchall()
@@ -191,8 +196,8 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
     def _others_ended(
         self, session: Session, table: Table, intake: OnceIntake, stop: threading.Event
     ) -> bool:
-        """Waits for the transactions that may still write below what is read. Returns False if it is
-        stopped."""
+        """Waits until all transactions have ended that may still write rows before the end. Returns False if
+        `stop` is set before."""
         first = waiting = self._writers(session, table)
         began_s, told, again_s = monotonic(), False, AGAIN_S
         while waiting and not stop.wait(again_s):
@@ -222,11 +227,11 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
     def _read(
         self, session: Session, table: Table, intake: OnceIntake, at: At, end: str, stop: threading.Event
     ) -> At:
-        """Reads all rows up to `end`. Returns where it then stands."""
+        """Reads and commits all rows after `at` up to `end`, page by page. Returns the new position."""
         more = True
         while more and not stop.is_set():
             rows_max = min(PAGE_ROWS, self._rows_max)
-            # After an error a page is smaller, since rows may be so large that a full one takes too long.
+            # After an error the next page is smaller. Rows may be so large that a full page takes too long.
             self._rows_max = max(1, rows_max // 4)
             with session.asking() as raw:
                 statement = page_statement(self.place.params, table, at, end, rows_max)

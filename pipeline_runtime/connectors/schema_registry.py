@@ -28,23 +28,24 @@ from pipeline_runtime.model.connectors import ROWS_SHOWN
 from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 
 ANSWER_S = 4.0
-"""How long a whole answer may take, once the registry's name is looked up."""
+"""The longest time in s for a whole answer. The time for the look-up of the registry's name comes before."""
 ANSWER_BYTES_MAX = 2 << 20
-"""More than an answer with a schema of SCHEMA_CHARACTERS_MAX has."""
+"""The most bytes of an answer. An answer with a schema of SCHEMA_CHARACTERS_MAX is smaller."""
 SUBJECTS_BYTES_MAX = 16 << 20
 KEPT_MAX = 256
-"""How many schemas, and how many numbers, are kept of one registry."""
+"""The most answers of one registry that are kept. An answer is a schema or a number."""
 KEPT_CHARACTERS_MAX = 1 << 20
-"""How much text the schemas have that are kept of one registry."""
+"""The most characters of all schemas of one registry that are kept."""
 KEPT_S = 600.0
-"""How long an answer is kept before the registry is asked again, which may have been set up again."""
+"""After this time in s, the registry is asked again, because somebody may have set it up again."""
 KIND_CHARACTERS_MAX = 40
 _NO_SCHEMA = 40403
-"""How a registry's 404 says that it has no such schema. A server that is no registry says 404 as well."""
+"""The code in a registry's 404 for a schema that it does not have. A server that is no registry also answers
+404, but without this code."""
 
 
 class _Away(SchemaRegistryError):
-    """The registry answers nothing, or refuses the login."""
+    """The registry does not answer, or refuses the login."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,12 @@ class _Kept:
 class SchemaRegistry:
     """Implements formats.schema_registry.Registry. Safe for threads.
 
-    It keeps what it was told. If the registry does not confirm that later, because it is away or has dropped
-    the schema, what was told before counts. One question is under way at a time, by one client. Who has
-    waited for a question that failed is told the same, and asks no more.
+    It keeps each answer for KEPT_S, and then asks again. If the registry is then away, or no longer has the
+    schema, the earlier answer counts.
+
+    One client sends one question at a time, and other threads wait. If the question fails, the threads that
+    waited for the same answer get the same error, and send no question. If the registry does not answer at
+    all, every waiting thread gets that error.
     """
 
     def __init__(self, connection: SchemaRegistryConnection) -> None:
@@ -71,7 +75,7 @@ class SchemaRegistry:
         self._failed: tuple[Any, float, SchemaRegistryError] | None = None  # the question, and when
 
     def schema(self, number: int) -> RegisteredSchema:
-        # It is part of the address that is asked, and a task may run anybody's code.
+        # The number becomes a part of the address, and a task may run code of any author.
         if type(number) is not int or not 0 <= number <= NUMBER_MAX:
             raise NoSuchSchema(f"{self._connection.where} has no schema {str(number)[:QUOTED]}.")
         found: RegisteredSchema = self._known(number, lambda: self._schema(number))
@@ -83,12 +87,13 @@ class SchemaRegistry:
         return found
 
     def close(self) -> None:
-        """Waits for the question that is under way."""
+        """Waits until the present question ends, and closes the connection."""
         with self._asking:
             self._drop_server()
 
     def _known(self, key: Any, ask: Callable[[], Any]) -> Any:
-        """Returns what is kept under the key, or what `ask` answers. Raises SchemaRegistryError."""
+        """Returns the answer that is kept under the key, or else the result of `ask`. Raises
+        SchemaRegistryError."""
         began_s = monotonic()
         if (kept := self._fresh(key, began_s)) is not None:
             return kept.answer
@@ -142,7 +147,7 @@ class SchemaRegistry:
         text, kind = answer.get("schema"), answer.get("schemaType") or AVRO
         if status != 200 or not isinstance(text, str) or not isinstance(kind, str):
             raise self._odd(status)
-        # No reader can use a longer one, and says so.
+        # A reader refuses a longer schema, so one character more than the limit is enough.
         text = text[: SCHEMA_CHARACTERS_MAX + 1]
         return RegisteredSchema(_line(kind, KIND_CHARACTERS_MAX), text, bool(answer.get("references")))
 
@@ -161,15 +166,15 @@ class SchemaRegistry:
         return number
 
     def _asked(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any], bool]:
-        """Returns the status, the answer, which is empty if it is no object of JSON, and whether it is whole.
-        The caller holds `_asking`."""
+        """Returns the HTTP status, the answer, and whether the answer is complete. The answer is empty if it
+        is no JSON object. The caller holds `_asking`. Raises _Away."""
         try:
             look_up(self._connection, threading.Event())
             if self._server is None:
                 self._server = Server(self._connection, ANSWER_S)
             answer = asked(self._server, self._connection, method, path, body)
         except ConnectorError as error:
-            self._drop_server()  # which also ends what goes on behind the time
+            self._drop_server()  # also ends a request that still runs after the time limit
             raise _Away(str(error)) from error
         found = _json(answer)
         return answer.status, found if isinstance(found, dict) else {}, answer.whole
@@ -191,8 +196,12 @@ def asked(
     body: Any = None,
     bytes_max: int = ANSWER_BYTES_MAX,
 ) -> Answer:
-    """Returns the answer. Raises ConnectorError, also if the registry refuses the login. The server is not to
-    be used after an error."""
+    """Sends a request to the registry, and returns the answer. `body` is sent as JSON. `bytes_max`: the most
+    bytes of the answer that are read.
+
+    Raises ConnectorError if the registry does not answer or refuses the login. After an error, do not use
+    `server` again.
+    """
     content = None if body is None else json.dumps(body).encode()
     headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
     if content is not None:
@@ -211,7 +220,7 @@ def asked(
 
 
 def probe(connection: SchemaRegistryConnection, path: str) -> Probed:
-    """Tells how many subjects the registry has, and shows the first ones."""
+    """Returns how many subjects the registry has, and the first ROWS_SHOWN of them. Raises ConnectorError."""
     server = Server(connection, ANSWER_S)
     try:
         answer = asked(server, connection, "GET", "/subjects", bytes_max=SUBJECTS_BYTES_MAX)
@@ -228,13 +237,13 @@ def probe(connection: SchemaRegistryConnection, path: str) -> Probed:
 
 
 def _odd(connection: SchemaRegistryConnection, status: int) -> ConnectorError:
-    """Returns the error of an answer that no registry gives."""
+    """Returns the error for an answer that is not an answer of a schema registry."""
     what = "as no schema registry does" if status == 200 else str(status)
     return ConnectorError(f"{connection.where} answers {what}. Check the address of the connection.")
 
 
 def _json(answer: Answer) -> Any:
-    """Returns the answer's content, or None if it is no JSON."""
+    """Returns the answer's content as data, or None if it is no JSON."""
     try:
         return json.loads(answer.content)
     except (ValueError, RecursionError):

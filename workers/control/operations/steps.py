@@ -1,4 +1,4 @@
-"""What an operation does next: a pure decision from what is stored and what nodes and Kafka answer.
+"""Decides what an operation does next, from what is stored and from the answers of nodes and Kafka. Pure.
 
 Which phase may follow which (made by `make reference`):
 
@@ -42,27 +42,30 @@ The phases:
     DELETE    Kafka is asked to delete topics     its answer; a failed deployment asks once         30 s
 
 In an upgrade, SETTLE to STOP concern the groups to remove, and PLACE, START and RUN the groups to add. In
-ORDER and START each group is told where it begins in streams that it has not read before
-(`planning.reconnect`): where groups have stopped that were removed or changed before it. A stream that the
-group no longer reads, and that nobody writes any more, it first reads to its end. An upgrade fails if a group
-from which others go on does not confirm its end.
+ORDER and START, control sends each group the positions at which it begins in new streams
+(`planning.reconnect`). These are the positions at which removed or changed groups have stopped. A group may
+no longer read a stream that no group writes any more. It first reads that stream to its end. If other groups
+begin where a group stops, and that group does not confirm its end, the upgrade fails.
 
-If some groups of an undeployment deliver to systems outside, its groups end one after another, those that
-only write first (`draining`). In READ, the next ones read what the groups before them have written.
+If groups of an undeployment deliver to outside systems, the groups end one after another, those that only
+write first (`draining`). In READ, the next groups read what the groups before them have written.
 
-If elements of several groups are to run as one group, the groups to remove end one after another. In READ, a
-later one reads everything that the earlier ones have written: in the new group those rows come another way.
+An upgrade may join elements of several groups in one group. The groups to remove then end one after another.
+In READ, a later one reads everything that the earlier ones have written, because in the new group these rows
+no longer pass through those streams.
 
-A deployment that cannot go on leaves nothing running. A deployment or an upgrade that is undeployed meanwhile
-just ends, and the undeployment clears away. An undeployment always ends as done, and says what it had to
-leave, and what was not delivered.
+A deployment that cannot go on leaves nothing running. If a deployment or an upgrade is undeployed meanwhile,
+it ends at once, and the undeployment clears away. An undeployment always ends as done. Its message says what
+it left over, and what was not delivered.
 
-While a group ends its ingesters end, and its deliverers go on. In STOP they end too, and what they have not
-delivered is counted. A stream of which Kafka does not say that is not deleted.
+While a group ends, its ingesters end, and its deliverers continue. In STOP the deliverers end, too, and
+control counts the rows that they have not delivered. If Kafka does not answer that question for a stream, the
+stream is not deleted.
 
-Deadlines are instants, stored when the phase began. A restart of control changes none. But nodes may have
-been started together with control, so nothing is concluded from what they say until they have been heard for
-HEARD_MS, or for the phase's own time. Nothing at all is concluded while Redis is away.
+A deadline is an instant that is stored when the phase begins, so a restart of control does not change it.
+Nodes may have started together with control. So no wait is in vain, and no group has failed, before control
+has received reports for HEARD_MS, or for the phase's own time if that is shorter. While Redis is away,
+control decides nothing at all.
 """
 
 from __future__ import annotations
@@ -142,7 +145,8 @@ def next_step(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 
 def overtaken(progress: Progress, status: str) -> Fail | None:
-    """Returns the end of an operation whose deployment was undeployed meanwhile, or None."""
+    """Returns the failure of an operation whose deployment was undeployed meanwhile. Returns None if it was
+    not."""
     if progress.kind == "deploy" and status != "deploying":
         return Fail(f"{progress.error} {UNDEPLOYED_BEFORE}".lstrip(), overtaken=True)
     if progress.kind == "upgrade" and status != "running":
@@ -151,7 +155,7 @@ def overtaken(progress: Progress, status: str) -> Fail | None:
 
 
 def failing_since(progress: Progress, seen: Observed, now_ms: int) -> dict[str, int]:
-    """Returns the new `Progress.failing`: group -> since when it shows an error."""
+    """Returns the new `Progress.failing`: group -> since when it shows an error, in ms since 1970."""
     return {
         each.group: progress.failing.get(each.group, now_ms)
         for each in seen.groups
@@ -162,7 +166,7 @@ def failing_since(progress: Progress, seen: Observed, now_ms: int) -> dict[str, 
 def gives_up(
     progress: Progress, message: str, faults: tuple[GroupFault, ...], now_ms: int, code: str
 ) -> GiveUp | Fail:
-    """Returns how an operation ends that cannot go on. What was wrong first keeps its code."""
+    """Returns the end of an operation that cannot go on. An error that came before keeps its code."""
     message = sentence(message)
     if progress.error:
         return Fail(f"{progress.error} {message}", faults)
@@ -184,7 +188,7 @@ def _begin(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 
 def _on(phase: OperationPhase, progress: Progress, seen: Observed, now_ms: int) -> Step:
-    """Enters `phase` in a deployment; in an upgrade, the next phase that has something to do."""
+    """Enters `phase` in a deployment. In an upgrade, enters the next phase that has something to do."""
     return (
         _upgrade_on(progress.phase, progress, seen, now_ms)
         if progress.kind == "upgrade"
@@ -273,11 +277,12 @@ def _fault(each: GroupSeen, message: str, traceback: str | None) -> GroupFault:
 # --- upgrade
 
 _UPGRADE = (P.PENDING, P.PLACE, P.TOPICS, P.SETTLE, P.ORDER, P.START, P.RUN, P.DELETE)
-"""From SETTLE it comes to STOP by itself, as often as there are groups to remove."""
+"""The phases of an upgrade in their order. SETTLE leads to STOP by itself, again and again until all groups to
+remove are gone."""
 
 
 def _upgrade_on(phase: OperationPhase, progress: Progress, seen: Observed, now_ms: int) -> Enter | Done:
-    """Returns what follows `phase`: the next one that has something to do, or the end."""
+    """Returns the step after `phase`: into the next phase that has something to do, or the end."""
     concerns = {
         P.PLACE: progress.added,
         P.TOPICS: seen.new_topics,
@@ -309,7 +314,7 @@ def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 
 def _read_positions(progress: Progress, seen: Observed, now_ms: int) -> Step | None:
-    """Returns how to learn where the groups at work begin, or None if that is known."""
+    """Returns the step by which control learns where the groups at work begin, or None if that is known."""
     answer = seen.kafka
     if answer is None:
         return ReadPositions()
@@ -378,7 +383,7 @@ def _read(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if progress.kind == "undeploy":
         return read_last(progress, seen, now_ms)
     if seen.unsettled:
-        return enter(P.SETTLE, now_ms)  # a rewind may give it more to read
+        return enter(P.SETTLE, now_ms)  # after a rewind the group may have more to read
     for each in seen.groups:
         if has_failed(each, progress, seen, now_ms):
             return Fail(
@@ -423,9 +428,9 @@ def _may_confirm(each: GroupSeen) -> bool:
 
 
 def _has_to_confirm(each: GroupSeen, progress: Progress) -> bool:
-    """Returns whether others go on from where it has stopped, and its node is away.
+    """Returns whether other groups begin where this group stops, and its node does not answer.
 
-    A group that has failed cannot confirm its end, but its node can stop it.
+    A failed group cannot confirm its end, but its node can stop it.
     """
     return each.group in progress.gives and not each.node_up
 
@@ -447,7 +452,7 @@ def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
             return (
                 enter(P.SETTLE, now_ms) if progress.later else _upgrade_on(P.SETTLE, progress, seen, now_ms)
             )
-        # A broker that may be why the deployment failed does not make it longer.
+        # The broker may be the reason for the failure, so a failed deployment asks it only once.
         return Enter(P.DELETE, now_ms) if progress.kind == "deploy" else enter(P.DELETE, now_ms)
     return wait(seen, *(f"{what} to stop" for what in seen.running))
 

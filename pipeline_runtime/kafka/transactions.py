@@ -1,10 +1,10 @@
-"""One owner's transactions: all or nothing, and only while the owner is the last to have initialised its
-id.
+"""Writes the transactions of one owner. Kafka commits all records of a transaction or none, and only while no
+other process has initialised the owner's transactional id.
 
-The steps are Kafka's (KIP-98): the coordinator hears which partitions a transaction writes to, the records
-are written, and the coordinator ends the transaction. A record batch that is sent twice, because an answer
-was lost, is written once: it says its producer, the producer's epoch and its place in the partition's
-sequence.
+The steps are those of Kafka (KIP-98). The client sends the coordinator the partitions of the transaction,
+writes the records to the partitions, and then has the coordinator end the transaction. If an answer is lost,
+the client sends a record batch twice, and Kafka writes it once. Kafka recognises the batch by its producer,
+the producer's epoch and its number in the partition's sequence.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ __all__ = [
 ]
 
 FAR_MS = 20.0
-"""From this round trip on, a commit saves one round trip where that has a cost elsewhere."""
+"""From this round trip on, in ms, a commit saves one round trip, although that costs more elsewhere."""
 
 END_HEADER = ("fogline-end", b"1")
-"""Header of the control record that tells a stream's readers that no record follows."""
+"""The header of the control record after which no record follows in a stream."""
 
 
 class Fenced(Exception):
@@ -78,7 +78,7 @@ class Fenced(Exception):
 
 
 class Doubtful(Exception):
-    """The broker did not answer, so the transaction may or may not be committed. The journal tells which."""
+    """The broker did not answer, so the transaction may or may not be committed. The journal shows which."""
 
 
 class RecordsRefused(RuntimeError):
@@ -103,8 +103,8 @@ _TRANSACTION = CoordinatorType.TRANSACTION
 
 
 class Transactions:
-    """Writes by one transactional id, with one commit at a time. It cannot be used after Fenced or
-    Doubtful."""
+    """Writes by one transactional id, with one commit at a time. Do not use it after an error. Its methods
+    raise Fenced, Doubtful or RecordsRefused."""
 
     def __init__(self, kafka: KafkaSettings, transactional_id: str) -> None:
         self.transactional_id = transactional_id
@@ -124,12 +124,12 @@ class Transactions:
 
     @property
     def round_trip_ms(self) -> float:
-        """The time of the fastest request; 0 until one was answered."""
+        """Returns the time of the fastest request in ms. Returns 0 until a request was answered."""
         return self._requests.round_trip_ms
 
     @property
     def is_far(self) -> bool:
-        """Returns whether the broker is so far away that a commit saves round trips."""
+        """Returns whether the broker is so far away that a commit saves a round trip."""
         return self.round_trip_ms >= FAR_MS
 
     def initialise(self) -> None:
@@ -147,13 +147,14 @@ class Transactions:
             self._sequences, self._told, self._is_begun = {}, set(), False
 
     def warm(self, topics: Collection[str]) -> None:
-        """Fetches the metadata that the first transaction would otherwise have to wait for."""
+        """Fetches the metadata of the topics, so that the first transaction need not wait for it. Raises
+        Doubtful."""
         deadline_s = monotonic() + _TIMEOUT_S
         for topic in topics:
             while not self._finds(topic):
                 if monotonic() > deadline_s:
                     raise Doubtful(f"{self.transactional_id}: no metadata for {topic}")
-                sleep(_LOOK_S)  # a commit goes on meanwhile
+                sleep(_LOOK_S)  # without the lock, so that a commit can go on
 
     def _finds(self, topic: str) -> bool:
         try:
@@ -168,8 +169,9 @@ class Transactions:
     # --- a transaction that is open before there is anything to write
 
     def keep_open(self, topics: Iterable[str]) -> None:
-        """Keeps a transaction open whose partitions the coordinator already knows, so that the next commit
-        need not wait for that. Call it again before the transaction times out."""
+        """Opens a transaction before there is anything to write, and sends the coordinator the partitions of
+        the topics. So the next commit need not wait for that. Call it again before the transaction times out.
+        """
         self.close_unused(0)
         with self._using():
             self._tell(
@@ -182,13 +184,13 @@ class Transactions:
             self._is_ahead = True
 
     def close_unused(self, older_than_s: float) -> None:
-        """Ends the transaction that was opened ahead, if nothing was committed in it for so long. Otherwise
-        the broker would end it and fence its owner."""
+        """Ends the transaction that was opened ahead, if it has been open for `older_than_s` without a
+        commit. Otherwise the broker would end the transaction and fence its owner."""
         if not self._is_unused(older_than_s):
-            return  # does not wait for a commit in progress
+            return  # without the lock, so that this does not wait for a commit
         with self._using():
             if self._is_unused(older_than_s):
-                if not self._told:  # without an answer it may be open, or not
+                if not self._told:  # an answer was lost, so the transaction may be open or not
                     self._tell(set(self._ends))
                 self._end_transaction()
 
@@ -196,18 +198,19 @@ class Transactions:
         return self._is_ahead and monotonic() - self._opened_at_s >= older_than_s
 
     def expect_another(self) -> None:
-        """Says that the next commit comes soon, and most likely writes to the same partitions as the last
-        one. A thread tells the coordinator these partitions now, so that the commit need not wait for it.
-        While the coordinator still ends the last transaction, the thread has to ask again and again."""
+        """Opens the next transaction ahead. Call it if the next commit comes soon, and most likely writes to
+        the same partitions as the last one. A thread sends the coordinator these partitions now, so that the
+        commit need not wait for that. While the coordinator still ends the last transaction, the thread sends
+        the request again and again."""
         threading.Thread(target=self._tell_ahead, name="transaction", daemon=True).start()
 
     def _tell_ahead(self) -> None:
         if not self._lock.acquire(blocking=False):
-            return  # a commit is on, and tells it
+            return  # a commit is running, and sends the partitions itself
         try:
             if self._ends and not self._is_begun and self._failure is None:
                 self._requests.begin()
-                with suppress(Exception):  # the next commit will report it
+                with suppress(Exception):  # the next commit reports the error
                     self._tell(set(self._ends))
                 self._is_ahead = self._is_begun
         finally:
@@ -219,7 +222,7 @@ class Transactions:
         self._is_begun, self._is_ahead = True, False
 
     def _tell(self, partitions: set[TopicPartition]) -> None:
-        """Tells the coordinator where the transaction writes to, as far as it has not heard."""
+        """Sends the coordinator the partitions that it does not know of yet."""
         self._begun()
         if new := partitions - self._told:
             self._ask(self._adds(new), _added)
@@ -234,12 +237,12 @@ class Transactions:
         again: bool = False,
         written: Callable[[], None] = lambda: None,
     ) -> int:
-        """Writes all `records` in one transaction. `written` is called when they are, before the commit.
-        Returns how many requests it sent: they wait for each other.
+        """Writes all `records` in one transaction. Calls `written` after that and before the commit. Returns
+        the number of requests that it sent one after another.
 
-        With `again`, the next transaction will most likely write to the same partitions. A broker that is far
-        away is told so at once: the next commit then waits for two answers and not for three. Until something
-        is written, the open transaction hides nothing from readers.
+        `again`: the next transaction will most likely write to the same partitions. If the broker is far
+        away, this then opens the next transaction at once. The next commit waits for two answers instead of
+        three. The open transaction hides no records from readers until something is written in it.
         """
         with self._using():
             before = self._requests.sent
@@ -256,8 +259,8 @@ class Transactions:
         return sent
 
     def end_of(self, topic: str) -> int:
-        """Returns the offset behind the last record that the last commit wrote to this topic. To ask Kafka
-        for its end would not do: it answers a commit before readers can see it."""
+        """Returns the offset after the last record that the last commit wrote to this topic. Kafka's own end
+        of the topic may be too low, because Kafka answers a commit before readers can see it."""
         return max(end for partition, end in self._ends.items() if partition.topic == topic)
 
     def _end_transaction(self) -> None:
@@ -266,10 +269,11 @@ class Transactions:
         self._told, self._is_begun, self._is_ahead = set(), False, False
 
     def _write(self, bodies: Mapping[TopicPartition, list[Body]]) -> dict[TopicPartition, int]:
-        """Writes the bodies of each partition in their order. Returns the offsets behind them."""
+        """Writes the bodies of each partition in their order. Returns partition -> the offset after its last
+        record."""
         left = {partition: deque(of_it) for partition, of_it in bodies.items()}
         ends: dict[TopicPartition, int] = {}
-        next_one: dict[TopicPartition, bytearray] = {}  # it did not fit into the last request
+        next_one: dict[TopicPartition, bytearray] = {}  # the batch that did not fit into the last request
         while left:
             batches: dict[TopicPartition, bytearray] = {}
             size = 0
@@ -292,8 +296,11 @@ class Transactions:
     def _produce(
         self, batches: dict[TopicPartition, bytearray], left: Mapping[TopicPartition, deque[Body]]
     ) -> dict[TopicPartition, int]:
-        """Writes these batches, the first ones of what is left, and takes them away from both. Returns the
-        offset behind each. A batch that is too large for its topic becomes two, which are left."""
+        """Writes these batches, and removes them from `batches` and their bodies from `left`. Each batch is
+        the first body of its partition in `left`. Returns partition -> the offset after its batch.
+
+        If a batch is too large for its topic, this writes nothing of it, and puts its two halves into `left`.
+        """
         ends: dict[TopicPartition, int] = {}
         for one in self._requests.tries():
             with one:
@@ -320,8 +327,8 @@ class Transactions:
     def _answers(
         self, batches: Mapping[TopicPartition, bytearray]
     ) -> tuple[list[tuple[TopicPartition, Any]], list[KafkaError]]:
-        """Sends the batches to who leads their partitions. Returns what is said of each, and the errors of
-        those who did not answer."""
+        """Sends each batch to the leader of its partition. Returns the answers for the partitions, and the
+        errors of the leaders that did not answer."""
         of_leader: defaultdict[int, dict[TopicPartition, bytearray]] = defaultdict(dict)
         for partition, batch in batches.items():
             of_leader[self._requests.leader(partition)][partition] = batch
@@ -348,7 +355,8 @@ class Transactions:
         return {"transactional_id": self.transactional_id, **self._producer}
 
     def _ask(self, request: Any, said: Callable[[Any], KafkaError | None] | None = None) -> Any:
-        """Asks the transaction's coordinator. `said`: the error in an answer, if it is not the usual one."""
+        """Sends a request to the transaction's coordinator, and returns the answer. `said` returns the error
+        in an answer whose error is not in the usual field."""
         return self._requests.ask_coordinator(_TRANSACTION, self.transactional_id, request, said or _error_in)
 
     def _adds(self, partitions: Iterable[TopicPartition]) -> Any:
@@ -378,8 +386,8 @@ class Transactions:
         )
 
     def store_position(self, group: str, partition: TopicPartition, end: int, note: str) -> None:
-        """Stores a position of a consumer group of this cluster in the transaction. `commit` calls it as
-        `written`. Raises KafkaError."""
+        """Stores `end` as the position of a consumer group in the transaction, with `note` as its metadata.
+        Call it only from `written` of `commit`. Raises KafkaError."""
         self._begun()
         self._ask(AddOffsetsToTxnRequest(**self._signed, group_id=group, max_version=3))
         of_topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
@@ -403,8 +411,8 @@ class Transactions:
 
     @contextmanager
     def _using(self) -> Iterator[None]:
-        """Inside, no other thread uses it. After an error nobody does any more: the next commit would commit
-        what the failed one has written."""
+        """Holds the lock while the context is open. After an error, each further use raises that error.
+        Otherwise the next commit would also commit the records of the failed one."""
         with self._lock:
             if self._failure is not None:
                 raise self._failure
@@ -421,7 +429,7 @@ class Transactions:
                 raise
 
     def _explained(self, error: KafkaError) -> Exception:
-        """Returns what a failure means to an owner: Fenced, RecordsRefused, or else Doubtful."""
+        """Returns the error that an owner gets for a failure: Fenced, RecordsRefused, or else Doubtful."""
         if isinstance(error, ProducerFencedError | InvalidProducerEpochError):
             return Fenced(f"{self.transactional_id}: {error}")
         if isinstance(error, _REFUSALS):
@@ -429,8 +437,8 @@ class Transactions:
         return Doubtful(f"{self.transactional_id}: not answered ({error})")
 
     def close(self) -> None:
-        """Closes the connections. A commit that is under way is in doubt. An open transaction is left for the
-        broker to abort."""
+        """Closes the connections. A running commit is then in doubt. The broker aborts an open transaction
+        when it times out."""
         self._requests.stop()
         with self._lock:
             self._requests.close()
@@ -441,7 +449,7 @@ def _error_in(answer: Any) -> KafkaError | None:
 
 
 def _added(answer: Any) -> KafkaError | None:
-    """The error in the answer to AddPartitionsToTxn."""
+    """Returns the error in an answer to AddPartitionsToTxn, or None."""
     return _worst(
         error_of(each.partition_error_code, topic.name)
         for topic in answer.results_by_topic_v3_and_below
@@ -450,13 +458,13 @@ def _added(answer: Any) -> KafkaError | None:
 
 
 def _stored(answer: Any) -> KafkaError | None:
-    """The error in the answer to TxnOffsetCommit."""
+    """Returns the error in an answer to TxnOffsetCommit, or None."""
     return _worst(error_of(each.error_code) for topic in answer.topics for each in topic.partitions)
 
 
 def _worst(errors: Iterable[KafkaError | None]) -> KafkaError | None:
-    """An error that passes hides none that does not. One that is only the consequence of another comes
-    last."""
+    """Returns the worst error, or None if there is none. A lasting error is worse than a passing one. An
+    error that only follows from another error comes last."""
     found = [error for error in errors if error is not None]
     found.sort(
         key=lambda each: (isinstance(each, OperationNotAttemptedError), isinstance(each, RetriableError))

@@ -1,7 +1,8 @@
-"""What an operation's steps change: placements, orders and copies in the database, topics in Kafka.
+"""Carries out the steps of an operation: changes placements, orders and copies in the database, and topics in
+Kafka.
 
-The database is changed in the transaction in which the step is stored. Kafka is asked outside of it, after
-the phase that asks was stored. Everything here can be done twice.
+Changes of the database belong to the transaction that stores the step. Requests to Kafka come outside of that
+transaction, after the phase that makes them was stored. Each function may be called twice for one step.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ Change = Literal["added", "changed", "removed"]
 
 
 def status_on(placement: GroupPlacement) -> ReplicaStatus | None:
-    """Returns what the placement's node reports of the ordered generation, or None."""
+    """Returns the report of the placement's node about the ordered generation, or None if there is none."""
     row = Replica.objects.filter(
         deployment=placement.deployment_id,
         group=placement.group,
@@ -56,7 +57,8 @@ def status_on(placement: GroupPlacement) -> ReplicaStatus | None:
 
 
 def refusal(placement: GroupPlacement, status: ReplicaStatus | None) -> str | None:
-    """Returns why the newest order was refused, or None. The refusal of an earlier order does not count."""
+    """Returns why the newest order was refused, or None if it was not. The refusal of an earlier order does
+    not count."""
     if status is None or status.order_id != placement.order_id:
         return None
     return status.order_refused
@@ -74,7 +76,8 @@ def set_status(deployment: Deployment, status: str, message: str = "") -> None:
 def choose_nodes(
     document: PipelineDocument, specs: Iterable[GroupSpec], deployment: Deployment
 ) -> dict[str, Placed] | Unplaced:
-    """Returns the node of each group. A group that is already placed stays there."""
+    """Returns group -> node, or why some groups have no node. A group that is already placed stays on its
+    node."""
     specs, fleet = tuple(specs), Fleet()
     groups, ground = groups_to_place(specs, document, deployment, fleet)
     keep = {p.group: p.node.name for p in deployment.placements.select_related("node")}
@@ -110,7 +113,7 @@ def order_owners(
     Returns False if a node was cordoned, removed or told to stop since it was chosen. Then nothing is
     ordered.
     """
-    # Locked: a drain that finds the node empty ends before this, or sees what was placed there.
+    # The lock orders this and a drain. A drain that finds a node empty ends before, or sees the new groups.
     locked = Node.objects.select_for_update(no_key=True).filter(
         name__in={each.node for each in placed.values()}
     )
@@ -138,7 +141,7 @@ def plan_upgrade(operation: Operation, specs: Sequence[GroupSpec]) -> None:
     """Sets the operation's steps, one for each group, and its obsolete topics. The caller saves it."""
     deployment = operation.deployment
     running, before = specs_of(deployment), _upgrade_before(operation)
-    # A group that goes on where another one stops comes after it.
+    # If a group begins where another one stops, it comes after that one.
     connected = connections(deployment, specs)
     changes, changing = group_changes(running, specs), connected.in_order(groups_to_upgrade(operation, specs))
     names = names_of(deployment.version.document)
@@ -160,21 +163,20 @@ def plan_upgrade(operation: Operation, specs: Sequence[GroupSpec]) -> None:
             "state": "pending",
             "at": None,
         }
-        # For its users the elements neither come nor go with it: they go on in another group.
+        # The elements of such a group continue in another group. For users, none comes and none goes.
         | ({"regrouped": True} if group in elsewhere.get(change, ()) else {})
         for change, found in groups.items()
         for group in found
     ]
-    # This upgrade also clears away what an earlier one left when it failed.
+    # This upgrade also deletes the topics that an earlier failed upgrade has left.
     left = before.obsolete if before is not None and before.status == Operation.Status.FAILED else []
     needed = {topic.name for topic in _topics(specs)}
     operation.obsolete = sorted({*obsolete_topics(running, specs), *left} - needed)
 
 
 def left_over(operation: Operation, specs: Iterable[GroupSpec]) -> list[str]:
-    """Returns the topics that a failed upgrade leaves, with those of groups that it made but did not start.
-
-    The next upgrade clears them away, or the end of the deployment.
+    """Returns the names of the topics that a failed upgrade leaves. They include the topics of groups that it
+    made but did not start. The next upgrade deletes them, or the end of the deployment does.
     """
     made = obsolete_topics([*specs], specs_of(operation.deployment))
     return sorted({*operation.obsolete, *made})
@@ -186,10 +188,10 @@ def _upgrade_before(operation: Operation) -> Operation | None:
 
 
 def groups_to_upgrade(operation: Operation, specs: Iterable[GroupSpec]) -> list[str]:
-    """Returns which of the groups that run this operation has to change.
+    """Returns the running groups that this operation has to change.
 
-    They are the groups whose definition differs, those that this operation has begun to change, and those to
-    which an earlier upgrade gave the definition without bringing them to run.
+    They are the groups whose definition differs, and those that this operation has begun to change. They are
+    also those that got their definition from an earlier upgrade and did not run by it.
     """
     begun = {step["name"] for step in operation.steps}
     before = _upgrade_before(operation)
@@ -203,7 +205,8 @@ def groups_to_upgrade(operation: Operation, specs: Iterable[GroupSpec]) -> list[
         if placement.spec["version"] != spec.version or spec.group in begun:
             return True
         state = states.get(spec.group, "done")
-        # A group that was not begun runs as it is, unless a still earlier upgrade failed at it.
+        # The earlier upgrade did not begin with a pending group. So the group runs as it is, unless a still
+        # earlier upgrade failed at it.
         return _is_down(placement) if state == "pending" else state != "done"
 
     return [spec.group for spec in specs if concerned(spec)]
@@ -214,11 +217,13 @@ def order_group(
 ) -> None:
     """Gives a group its new definition, with an order to own.
 
-    Its node stops the replica after the running batch and starts it from its local state with the new
-    parameters, and the replica claims. The journal decides as ever, so nothing is lost or written twice.
-    `restart` are the elements that begin with a fresh state. That belongs to this definition, whichever order
-    brings it to run: after its first CLAIM, an order begins nothing fresh any more. `starts` says where the
-    group begins in streams that it has not read before.
+    The node stops the replica after the running batch. It starts the replica from its local state, with the
+    new parameters. The replica then claims. As with each claim, the journal decides who owns, so no row is
+    lost or written twice.
+
+    `restart`: the elements that begin with a fresh state. They do so once for this definition, at its first
+    CLAIM, whichever order leads to that. `starts`: where the group begins in streams that it has not read
+    before, as in ClaimOrder.positions.
     """
     placement = deployment.placements.get(group=spec.group)
     changes = placement.spec["version"] != spec.version
@@ -234,9 +239,9 @@ def order_group(
 
 
 def _connect(placement: GroupPlacement, spec: GroupSpec, starts: Mapping[str, Any]) -> None:
-    """Notes where the group begins, and what it no longer reads. The caller saves it.
+    """Notes where the group begins, and which streams it no longer reads. The caller saves `placement`.
 
-    Where an earlier order let it begin still counts: that order may never have been carried out.
+    The positions of an earlier order stay, because that order may never have been carried out.
     """
     read = {stream.topic for stream in spec.inputs}
     placement.starts = {
@@ -252,15 +257,16 @@ def _connect(placement: GroupPlacement, spec: GroupSpec, starts: Mapping[str, An
 
 
 def _ask_again(placement: GroupPlacement, spec: GroupSpec, *, fresh: bool) -> None:
-    """Asks the node again to run the group. `fresh` says that its state begins fresh.
+    """Orders the node again to run the group. `fresh`: the group's state begins fresh.
 
-    Gives a new order only with a new definition, or if the present order was not carried out. A group that
-    only failed may be starting again right now. It then owns by its present order, and carries out no other.
+    The order is a new one only if the definition is new, or if the present order was refused or its owner was
+    fenced. A group that only failed may be starting again right now. It then owns by its present order, and
+    would not carry out a new one.
     """
     status, changes = status_on(placement), placement.spec["version"] != spec.version
     if changes:
-        # An earlier definition that was to begin fresh and never owned passes that on to this one. Its own
-        # state could still be used, but no state from before it.
+        # If an earlier definition had to begin fresh and never owned, this one has to begin fresh, too. It
+        # may use the state of that definition, but no state from before.
         if fresh:
             placement.order_fresh, placement.order_keeps_state_of = True, []
         elif placement.order_fresh:
@@ -282,9 +288,9 @@ def _ask_again(placement: GroupPlacement, spec: GroupSpec, *, fresh: bool) -> No
 
 
 def _is_down(placement: GroupPlacement) -> bool:
-    """Returns whether its node has given up on it, or may give up.
+    """Returns whether the node has given up on the group, or may give up.
 
-    It tries again only if it is asked again.
+    The node then tries again only after a new request.
     """
     status = status_on(placement)
     if status is None or status.role is Role.OWNER:
@@ -299,7 +305,7 @@ def order_again(deployment: Deployment, group: str) -> None:
 
 
 def keep_as_upgraded(deployment: Deployment, group: str) -> None:
-    """Notes that the group owns with its new definition, so nothing begins fresh any more."""
+    """Notes that the group owns with its new definition. From now on, no state begins fresh by it."""
     placement = deployment.placements.get(group=group)
     placement.order_fresh, placement.order_keeps_state_of = False, []
     status = status_on(placement)
@@ -310,7 +316,7 @@ def keep_as_upgraded(deployment: Deployment, group: str) -> None:
 
 
 def retune(deployment: Deployment, specs: Iterable[GroupSpec]) -> None:
-    """Changes how often groups start a batch that an upgrade lets run on as they are."""
+    """Sets how often groups start a batch, for the groups that an upgrade does not change otherwise."""
     wanted = {spec.group: spec for spec in specs}
     for placement in deployment.placements.filter(group__in=wanted):
         spec = wanted[placement.group].model_dump(mode="json")
@@ -321,10 +327,10 @@ def retune(deployment: Deployment, specs: Iterable[GroupSpec]) -> None:
 
 
 def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
-    """Forgets groups that are gone for good. Returns those of them that did not confirm their end.
+    """Removes groups that are gone for good. Returns those of them that did not confirm their end.
 
-    Nothing of them is wanted of any node, and nothing else may ever have their names. Elements that go on in
-    other groups keep their names, streams and dead letters.
+    No node runs anything of them after this, and no later group or element may have their names. Elements
+    that continue in other groups keep their names, streams and dead letters.
     """
     placements = deployment.placements.filter(group__in=groups)
     unconfirmed = {placement.group for placement in placements if placement.retire}
@@ -348,25 +354,25 @@ def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
 
 
 def to_retire(deployment: Deployment) -> tuple[str, ...]:
-    """Returns the groups that were not yet told to end."""
+    """Returns the groups that have no order to end yet, sorted by name."""
     rows = deployment.placements.filter(role="owner", retire=False).order_by("group")
     return tuple(rows.values_list("group", flat=True))
 
 
 def close(deployment: Deployment) -> None:
-    """Lets ingesters end, before their groups do."""
+    """Ends the ingesters of all groups. The groups themselves end later."""
     deployment.placements.filter(role="owner").update(closing=True)
 
 
 def retire(deployment: Deployment, only: Collection[str] | None = None) -> None:
-    # Groups that were let go of before an interruption stay out: nobody would retire them.
+    # An interrupted operation may already have stopped some groups. They have no owner that retires them.
     _placements(deployment, only).filter(role="owner").update(retire=True)
 
 
 def run_on(deployment: Deployment) -> None:
-    """Lets groups run on that a failed upgrade was to end, and that have not confirmed their end.
+    """Lets the groups run on that a failed upgrade had to end and that have not confirmed their end.
 
-    Otherwise nobody could restore them when their node is lost. Nobody else goes on with what they read.
+    Otherwise nobody could restore them if their node is lost. No other group reads on in their streams.
     """
     for placement in deployment.placements.filter(retire=True):
         if not _retired(placement):
@@ -377,9 +383,9 @@ def run_on(deployment: Deployment) -> None:
 
 
 def note_removed(deployment: Deployment, groups: Collection[str], staying: Collection[str]) -> None:
-    """Notes what these groups read now, from which others may go on.
+    """Notes what these groups read now, because other groups may begin where they stop.
 
-    `staying`: elements of the new version.
+    `staying`: the ids of the elements of the new version.
     """
     for placement in deployment.placements.filter(group__in=groups).select_related("node"):
         elements = (element["id"] for element in placement.spec["elements"])
@@ -388,10 +394,10 @@ def note_removed(deployment: Deployment, groups: Collection[str], staying: Colle
 
 
 def let_go(deployment: Deployment, only: Collection[str] | None = None) -> None:
-    """Stops the deployment everywhere, or only the groups in `only`. The placements stay as history."""
+    """Stops the deployment on all nodes, or only its groups in `only`. The placements stay as history."""
     placements = _placements(deployment, only)
     ExtraReplica.objects.filter(deployment=deployment, group__in=placements.values("group")).delete()
-    # Noted now: once a group is stopped, its node lets go of it and reports nothing of it any more.
+    # This has to be noted now, because a node reports nothing about a group that is stopped.
     retired = [p.pk for p in placements.filter(retire=True) if _retired(p)]
     placements.filter(pk__in=retired).update(retire=False)
     placements.update(role="stopped")
@@ -408,17 +414,16 @@ def _retired(placement: GroupPlacement) -> bool:
 
 
 def left_running(deployment: Deployment) -> str:
-    """Returns which groups did not confirm their end, as the end of a message. It is empty if all did."""
+    """Returns the end of a message that names the groups that did not confirm their end. It is empty if all
+    did."""
     return unconfirmed(
         deployment.name_of(placement.group) for placement in deployment.placements.filter(retire=True)
     )
 
 
 def unconfirmed(titles: Iterable[str]) -> str:
-    """Returns the titles of groups that did not confirm their end, as the end of a message.
-
-    It may be empty.
-    """
+    """Returns the end of a message that names groups that did not confirm their end. It is empty without
+    titles."""
     left = ", ".join(titles)
     return left and f" These did not confirm their end. They stop when their nodes answer: {left}."
 
@@ -437,17 +442,17 @@ def create_topics(specs: Iterable[GroupSpec], kafka: KafkaSettings) -> Answer:
 
 
 def remove_topics(operation: Operation, kafka: KafkaSettings) -> Answer:
-    """Deletes the topics that an upgrade leaves and nobody needs; otherwise all topics of the deployment. A
-    stream stays of which nobody knows whether it was delivered."""
+    """Deletes topics. After an upgrade, they are the topics that nobody needs any more. Otherwise they are
+    all topics of the deployment. Keeps a stream if nobody knows whether its rows were delivered."""
     deployment = operation.deployment
-    # Older copies and checkpoints of groups that stay may still read these, until the undeployment.
+    # Until the undeployment, older copies and checkpoints of the remaining groups may still read these.
     former = {each["topic"] for placement in deployment.placements.all() for each in placement.former_inputs}
     names = [name for name in operation.obsolete if name not in former]
     if operation.kind != Operation.Kind.UPGRADE:
-        # With those of elements that an upgrade has ended and did not bring to run again.
+        # An upgrade may have ended elements without starting them again. Their topics go, too.
         left = [GroupSpec.model_validate(each["spec"]) for each in deployment.left_over.values()]
         names = [topic.name for topic in _topics([*_deployed_specs(deployment), *left])]
-        # And those that failed upgrades have left.
+        # Failed upgrades may have left topics.
         names += [name for broken in deployment.operations.exclude(obsolete=[]) for name in broken.obsolete]
     kept = topics_kept(operation)
     names = [name for name in dict.fromkeys(names) if name not in kept]
@@ -473,8 +478,8 @@ def _topics(specs: Iterable[GroupSpec]) -> list[Topic]:
 
 
 def _deployed_specs(deployment: Deployment) -> tuple[GroupSpec, ...]:
-    """Returns the groups of its placements, or of its document if it was not placed: it may have topics
-    already."""
+    """Returns the groups of the deployment's placements. Returns those of its document if it was not placed,
+    because it may already have topics then."""
     placed = specs_of(deployment)
     if placed:
         return placed

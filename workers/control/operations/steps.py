@@ -166,7 +166,7 @@ def failing_since(progress: Progress, seen: Observed, now_ms: int) -> dict[str, 
 def gives_up(
     progress: Progress, message: str, faults: tuple[GroupFault, ...], now_ms: int, code: str
 ) -> GiveUp | Fail:
-    """Returns the end of an operation that cannot go on. An error that came before keeps its code."""
+    """Returns the end of an operation that cannot go on. An earlier error keeps its code."""
     message = sentence(message)
     if progress.error:
         return Fail(f"{progress.error} {message}", faults)
@@ -277,8 +277,8 @@ def _fault(each: GroupSeen, message: str, traceback: str | None) -> GroupFault:
 # --- upgrade
 
 _UPGRADE = (P.PENDING, P.PLACE, P.TOPICS, P.SETTLE, P.ORDER, P.START, P.RUN, P.DELETE)
-"""The phases of an upgrade in their order. SETTLE leads to STOP by itself, again and again until all groups to
-remove are gone."""
+"""The phases of an upgrade in their order. SETTLE leads to STOP by itself, again and again until all groups
+to remove are gone."""
 
 
 def _upgrade_on(phase: OperationPhase, progress: Progress, seen: Observed, now_ms: int) -> Enter | Done:
@@ -314,7 +314,7 @@ def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 
 def _read_positions(progress: Progress, seen: Observed, now_ms: int) -> Step | None:
-    """Returns the step by which control learns where the groups at work begin, or None if that is known."""
+    """Returns the step that asks Kafka where the groups at work begin, or None if that is known."""
     answer = seen.kafka
     if answer is None:
         return ReadPositions()

@@ -1,7 +1,8 @@
-"""How much CPU each module of tests takes, with all processes that it has started: `-p tests.cpu`.
+"""Measures the CPU time of each module of tests, with all processes that it has started: `-p tests.cpu`.
 
-A lane writes it to `build/tests/<lane>.cpu.json`, as {module: seconds}, and `--durations` has the seconds of
-a clock beside it. What a service takes that several modules share counts for the module that runs meanwhile.
+Each lane of tests writes the result to `build/tests/<lane>.cpu.json`, as {module: seconds}. `--durations`
+gives the elapsed time in seconds. If several modules share a service, its CPU time counts for the module that
+runs at that moment.
 """
 
 from __future__ import annotations

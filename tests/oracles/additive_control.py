@@ -1,5 +1,7 @@
-"""What the template additive-control must put out: DEBS 2012 Query 1 over the synthetic day, from that day's
-ground truth, which says what happened and knows nothing of operators."""
+"""Computes what the template additive-control must put out: DEBS 2012 Query 1 over the synthetic day.
+
+It uses the ground truth of that day. The ground truth has what happened, and nothing about operators.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the template base-load must put out: the least power within each 24 hours, minute by minute."""
+"""Computes what the template base-load must put out: the least power within each 24 hours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the template ecg-alarm must put out: its beats, what the model says of each, and the alarms."""
+"""Computes what the template ecg-alarm must put out: beats, the model's result for each beat, and alarms."""
 
 from __future__ import annotations
 

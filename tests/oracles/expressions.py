@@ -1,4 +1,4 @@
-"""What an expression means, row by row in plain Python, as docs/reference/operators.md says it."""
+"""Computes an expression row by row in plain Python, by the rules of docs/reference/operators.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the template machine-power must put out: of power-recorder's, what both have."""
+"""Computes what the template machine-power must put out: those results of power-recorder that it has, too."""
 
 from __future__ import annotations
 

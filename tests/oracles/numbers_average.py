@@ -1,4 +1,4 @@
-"""What the template numbers-average must put out: of each ten numbers in a row their average."""
+"""Computes what the template numbers-average must put out: the average of every ten numbers in a row."""
 
 from __future__ import annotations
 

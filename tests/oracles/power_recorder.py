@@ -1,4 +1,4 @@
-"""What the template power-recorder must put out: DEBS 2012 Query 2 over the recording, row by row."""
+"""Computes row by row what the template power-recorder must put out: DEBS 2012 Query 2 over the recording."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What a plan of backups costs and breaks, found by letting each node fail in turn. It shares no code with
-what makes plans.
+"""Computes the cost of a plan of backups and finds its faults, by the failure of each node in turn.
+
+It shares no code with the module that makes plans.
 """
 
 from __future__ import annotations

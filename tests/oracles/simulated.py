@@ -1,4 +1,6 @@
-"""What the templates on simulated machines put out, in plain Python: averages of windows, and alarms."""
+"""Computes in plain Python what the templates on simulated machines must put out: averages of windows, and
+alarms.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the template wind-turbine must put out: each turbine beside its power curve, row by row."""
+"""Computes row by row what the template wind-turbine must put out: each turbine beside its power curve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a replica has read its journal, as it notes that on its disk, like the product's JournalMark."""
+"""Notes on a replica's disk how far it has read its journal, like the product's JournalMark."""
 
 from __future__ import annotations
 

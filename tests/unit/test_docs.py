@@ -1,4 +1,4 @@
-"""What the documentation names exists: pages, headings, paths of code, and the names in that code."""
+"""Tests that all things exist that the documentation names: pages, headings, paths, and names in code."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What is said of a schema registry that is reached, refuses, hangs, or is none."""
+"""Tests the client of schema registries: the registry answers, refuses, hangs, or is another server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a deployment ends when something else happens at the same moment."""
+"""Tests how a deployment ends when something else happens at the same moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What undeploying says of what it cannot clear away, and that it ends all the same."""
+"""Tests that an undeployment always ends, and that its message names what it could not clear away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ends an upgrade's wait for a group's owner, report by report."""
+"""Tests how an upgrade orders groups to own, and how each report of their nodes ends its wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How clients reconnect to a broker that is not there, through something that is."""
+"""Tests that clients reconnect with growing pauses if a tunnel accepts connections for a dead broker."""
 
 from __future__ import annotations
 

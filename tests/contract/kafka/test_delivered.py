@@ -1,4 +1,4 @@
-"""How many rows of a stream wait for their delivery."""
+"""Tests the count of the rows of a stream that wait for their delivery."""
 
 from __future__ import annotations
 

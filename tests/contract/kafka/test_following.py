@@ -1,4 +1,4 @@
-"""How a replica reads its journal when a real broker hides a part of it."""
+"""Tests how a replica reads its journal while a real broker hides a part of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a transaction writes is what a read_committed consumer reads, of whatever size and shape."""
+"""Tests that a read_committed consumer reads exactly the records that a transaction writes, of any size and
+shape.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user does with a group that is held for ending the Java process of its nodes."""
+"""Tests a group that is held because it ended the Java process of its nodes: what users see and can do."""
 
 from __future__ import annotations
 

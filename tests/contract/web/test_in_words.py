@@ -1,4 +1,4 @@
-"""What the pages of the overview and the audit log ask for, and how a file's faults are told."""
+"""Tests what the web returns for the overview and the audit log, and its messages about faulty files."""
 
 from __future__ import annotations
 

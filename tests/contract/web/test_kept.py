@@ -1,4 +1,6 @@
-"""What an element keeps, key by key: the web asks its node, over a real Redis."""
+"""Tests the page of an element's state, key by key. The web sends its question to the element's node, over a
+real Redis.
+"""
 
 from __future__ import annotations
 

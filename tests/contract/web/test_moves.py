@@ -1,4 +1,6 @@
-"""What a move will take, what it took, and what becomes of the draft."""
+"""Tests what the web shows of moves: the forecast before, the figures after, and the draft, which follows a
+move.
+"""
 
 from __future__ import annotations
 

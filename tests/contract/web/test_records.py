@@ -1,4 +1,4 @@
-"""What lies in streams and dead letters: what the web reads from the real Kafka."""
+"""Tests the pages of streams and dead letters: the web reads them from the real Kafka."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drives the running Fogline, and ends with the test that needs it."""
+"""Fixtures for tests of the running Fogline. They end with the test that uses them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a running Fogline does by itself or in place: restore from a hot standby, change what runs."""
+"""Tests that a running Fogline restores a group from a hot standby by itself, and changes a running pipeline
+in place.
+"""
 
 from __future__ import annotations
 

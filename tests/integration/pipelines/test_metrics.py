@@ -1,4 +1,4 @@
-"""What /metrics says, against what went through: of a group of several elements and of one on its own."""
+"""Tests that /metrics counts the right rows: for a group of several elements, and for a group of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What another user of the machine could reach of a running node: its ports and its sockets."""
+"""Tests that no other user of the machine can use the ports and sockets of a running node."""
 
 from __future__ import annotations
 

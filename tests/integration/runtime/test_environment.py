@@ -1,4 +1,4 @@
-"""What the processes that Spark runs for a node inherit: a real node, and all that descends from it."""
+"""Tests the environment that Spark's processes inherit from a real node: it has no key and no password."""
 
 from __future__ import annotations
 

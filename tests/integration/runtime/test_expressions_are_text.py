@@ -1,4 +1,6 @@
-"""What looks like a variable in an expression is text: Spark would put settings and its environment there."""
+"""Tests that a variable in an expression stays text. Spark would replace it by a setting or an environment
+variable.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast rows come: bounded batches, visible lag, and what a pause does."""
+"""Tests the pace of rows: the limit of a batch, the lag that is shown, and pauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task holds is what the replica has, and no two tasks hold the same key."""
+"""Tests that a task holds the same states as the replica, and that no two tasks hold the same key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a batch makes: over the wire, and of several tasks."""
+"""Tests the output of a batch: after the transfer from tasks, and joined from several tasks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What programs write into topics, one case a line: it becomes the right row, or a dead letter that says why.
+"""Tests records as other programs write them, one case in each line.
 
-Each case is read in both ways, by Arrow and by Python, and beside records that are good or bad.
+Each record becomes the right row, or a dead letter with the reason. Arrow and Python both read each case,
+beside good and bad records.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many tasks process a batch, whose keys are whose, and how those that stay meet."""
+"""Tests how many tasks process a batch, which task has which keys, and how tasks that stay come together."""
 
 from __future__ import annotations
 

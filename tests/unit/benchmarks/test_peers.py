@@ -1,4 +1,4 @@
-"""What the systems beside Fogline are judged by: the oracle of each work, and Fogline's groups."""
+"""Tests the oracle of each work of the benchmark that compares Fogline with other systems, and its groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What moves of the systems beside Fogline are judged by."""
+"""Tests the oracle for moves of the systems that the benchmark compares with Fogline."""
 
 from __future__ import annotations
 

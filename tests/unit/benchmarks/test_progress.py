@@ -1,4 +1,4 @@
-"""What the throughput benchmark notes of a round."""
+"""Tests what the throughput benchmark records of a round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a thread may keep Python from the others."""
+"""Tests how long one thread may keep other threads from running Python code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be ticked of an answer of HTTP, and what becomes of it."""
+"""Tests what a user can tick in an answer of HTTP, and the parameters that become of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken of an answer to HTTP poll, and where a redirection may lead."""
+"""Tests which rows HTTP poll takes from an answer, and which redirections it follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of the topics of another Kafka cluster, also if it answers too late."""
+"""Tests what a user sees of the topics of another Kafka cluster, even if the cluster answers too late."""
 
 from __future__ import annotations
 

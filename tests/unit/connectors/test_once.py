@@ -1,4 +1,4 @@
-"""How far an ingester may be ahead of its group."""
+"""Tests how far an exactly-once ingester may be ahead of its group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the exactly-once connectors share: the wait for room, and what another Kafka would refuse."""
+"""Tests the code that exactly-once connectors share: the wait for room, and the size of a Kafka record."""
 
 from __future__ import annotations
 

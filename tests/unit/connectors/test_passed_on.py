@@ -1,4 +1,4 @@
-"""What a broker has passed on."""
+"""Tests which messages a broker has passed on, and which it has dropped."""
 
 from __future__ import annotations
 

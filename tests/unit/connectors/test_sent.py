@@ -1,4 +1,4 @@
-"""What a system has of the rows that it takes one by one."""
+"""Tests the rows that a system has already taken one by one when an error occurs."""
 
 from __future__ import annotations
 

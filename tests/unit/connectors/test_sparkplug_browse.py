@@ -1,4 +1,4 @@
-"""What a look into edge nodes finds, and which columns come of it."""
+"""Tests what browsing finds in edge nodes, and the columns that become of it."""
 
 from __future__ import annotations
 

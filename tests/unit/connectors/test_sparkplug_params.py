@@ -1,4 +1,4 @@
-"""What a user fills in for Sparkplug B."""
+"""Tests the parameters that a user fills in for Sparkplug B."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person decides, applied to a reading."""
+"""Tests how a person's answers change the reading of a file."""
 
 from __future__ import annotations
 

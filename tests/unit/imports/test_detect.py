@@ -1,4 +1,4 @@
-"""How files are read that were reported as read wrong, or not at all; `files/` has them."""
+"""Tests the files that users reported as read wrong or not read. They are in `files/`."""
 
 from __future__ import annotations
 

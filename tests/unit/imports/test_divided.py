@@ -1,4 +1,6 @@
-"""What divides the cells of a line where that is not one character: backslashes, two meanings, places."""
+"""Tests lines whose cells are not divided by one plain character: backslashes, commas with two meanings, and
+fixed places.
+"""
 
 from __future__ import annotations
 

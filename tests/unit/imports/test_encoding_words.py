@@ -1,4 +1,4 @@
-"""What people read for an encoding, in questions and in the import dialog."""
+"""Tests the names that users see for encodings, in questions and in the import dialog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a workbook has beside values: formats, texts among numbers, digits as written, and far cells."""
+"""Tests cells of workbooks that are not plain values: formats, texts among numbers, digits as written, and
+far cells.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows wait for a group that does not process."""
+"""Tests the count of the rows that wait for a group that does not process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was read ahead reaches the task as it was."""
+"""Tests that records that were read ahead reach the task unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Kafka's clients say of topics that were deleted on purpose is left out, and what was lost is said."""
+"""Tests the log about missing topics: it leaves out messages about topics that Fogline has deleted."""
 
 from __future__ import annotations
 

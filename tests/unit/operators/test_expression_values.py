@@ -1,4 +1,4 @@
-"""What an expression gives is what the documentation says: a plain program, row by row, says it, too."""
+"""Tests that expressions have the values that the documentation gives: a plain program computes them, too."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""What is ticked in a system becomes parameters that the operator takes."""
+"""Tests the parameters that an operator makes of what a user ticks in a system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large the state of a window is, in the database of a replica."""
+"""Tests that the state of a window in the database of a replica stays small."""
 
 from collections.abc import Sequence
 from pathlib import Path

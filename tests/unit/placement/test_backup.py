@@ -1,4 +1,4 @@
-"""What control asks of a plan of backups: where they lie, where groups go on, and what stays."""
+"""Tests the rules for plans of backups: where backups lie, where groups continue, and which backups stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a move takes and changes."""
+"""Tests the computed cost of a move, and the changes that it makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What policies say: one rule at a time, and that flapping load moves nothing back and forth."""
+"""Tests policies: each rule by itself, and that a changing load moves no group back and forth."""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""What a document costs: in proportion to its size, and nothing at all above what is allowed.
+"""Tests that the work for a document grows in proportion to its size, and that a too large document costs no
+work.
 
-Steps are counted, not seconds: how often the graph's edges are read, how often something costly is asked."""
+The tests count steps and not seconds: how often the graph's edges are read, and how often costly questions
+are asked.
+"""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""How rows come back to an element, and what is said where they cannot."""
+"""Tests how rows of dead letters come back to an element, and the message if they cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a new version may change of what runs, and what it may not."""
+"""Tests which changes of a running pipeline a new version may make."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a preview reads, how far it goes, and what it says where it cannot go on."""
+"""Tests what a preview reads, how far it goes, and its message if it cannot go on."""
 
 from __future__ import annotations
 

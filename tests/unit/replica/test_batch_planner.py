@@ -1,4 +1,4 @@
-"""What a follower is granted, and what tasks read between two boundaries."""
+"""Tests which batches a follower is granted, and which rows tasks read between two boundaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an owner that is to release goes about it."""
+"""Tests how an owner releases its group."""
 
 from __future__ import annotations
 

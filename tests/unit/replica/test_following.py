@@ -1,4 +1,4 @@
-"""What a replica takes of what is read of its journal."""
+"""Tests which records of its journal a replica takes."""
 
 from __future__ import annotations
 

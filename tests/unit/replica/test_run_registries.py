@@ -1,4 +1,6 @@
-"""What a group may ask of schema registries, and that a number stands for one schema in all its batches."""
+"""Tests which questions a group may ask schema registries, and that a number stands for one schema in all
+batches.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a batch frees is there for the next one, without a page fault."""
+"""Tests that a batch gets the memory that an earlier batch has freed, without page faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaves a group in which order."""
+"""Tests the order of the rows that a group puts out."""
 
 from __future__ import annotations
 

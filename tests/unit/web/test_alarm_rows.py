@@ -1,4 +1,4 @@
-"""What the rows of alert elements say about alarms."""
+"""Tests what the rows of alert elements mean for alarms."""
 
 from __future__ import annotations
 

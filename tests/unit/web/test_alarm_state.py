@@ -1,4 +1,4 @@
-"""What becomes of an alarm, whatever happens in whichever order."""
+"""Tests the states of an alarm, for events in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is the matter now: a line for each trouble that lasts, none for what is over."""
+"""Tests the list of present troubles: one line for each lasting trouble, and none for a past one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a drain has come: each group counts once, wherever it is."""
+"""Tests the progress of a drain: each group counts once, on whichever node it is."""
 
 from __future__ import annotations
 

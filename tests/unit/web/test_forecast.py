@@ -1,4 +1,4 @@
-"""What a move will take: by the nearest moves that there were."""
+"""Tests the forecast of a move. It is computed from the most similar earlier moves."""
 
 from __future__ import annotations
 

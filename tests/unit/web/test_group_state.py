@@ -1,4 +1,4 @@
-"""What may be done with a group, and why not: the words behind each button."""
+"""Tests which actions a group allows, and the reason that the page gives for each other action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much longer rows waited because an element's owner changed."""
+"""Tests how much longer rows waited because an element's owner changed."""
 
 from __future__ import annotations
 

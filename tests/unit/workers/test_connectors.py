@@ -1,4 +1,4 @@
-"""What a node makes of its groups' connectors: their configurations and epochs."""
+"""Tests how a node runs its groups' connectors: their configurations and epochs."""
 
 from __future__ import annotations
 

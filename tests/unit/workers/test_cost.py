@@ -1,4 +1,4 @@
-"""What a group costs of its node's CPU."""
+"""Tests the share of its node's CPU that a group costs."""
 
 from __future__ import annotations
 

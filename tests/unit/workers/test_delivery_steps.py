@@ -1,4 +1,4 @@
-"""What an operation does while deliverers deliver what ended groups have put out."""
+"""Tests the steps of an operation while deliverers deliver the last rows of ended groups."""
 
 from __future__ import annotations
 

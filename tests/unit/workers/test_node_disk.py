@@ -1,4 +1,4 @@
-"""What a node keeps on its disk, and that only one process uses it."""
+"""Tests what a node keeps on its disk, and that only one process uses it."""
 
 from __future__ import annotations
 

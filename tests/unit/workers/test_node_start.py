@@ -1,4 +1,4 @@
-"""What a node process does before it runs."""
+"""Tests what a node process does before it runs."""
 
 from __future__ import annotations
 

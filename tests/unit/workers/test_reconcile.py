@@ -1,4 +1,4 @@
-"""What a node does next, as a table: what is wanted x what is there -> one action."""
+"""Tests the next action of a node as a table: what is wanted x what is there -> one action."""
 
 from __future__ import annotations
 

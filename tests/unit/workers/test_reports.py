@@ -1,4 +1,4 @@
-"""What a report changes: which runs are heard, what rates are, what a person is told."""
+"""Tests how control takes a node's reports: which runs count, the rates, and the words for people."""
 
 from __future__ import annotations
 

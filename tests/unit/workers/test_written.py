@@ -1,4 +1,4 @@
-"""What is kept of the journal around a change of owner."""
+"""Tests which part of the journal is kept around a change of owner."""
 
 from __future__ import annotations
 

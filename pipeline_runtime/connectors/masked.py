@@ -41,5 +41,5 @@ def log_without_secrets() -> Masked:
     masked = Masked()
     handler = logging.StreamHandler()
     handler.setFormatter(MaskedLog(masked, fmt="%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     return masked

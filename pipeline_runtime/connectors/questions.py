@@ -13,6 +13,7 @@ ONE_ANSWER_S.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import threading
@@ -30,11 +31,13 @@ from pipeline_runtime.connectors.config import (
     secrets_of,
 )
 from pipeline_runtime.connectors.in_words import in_words
-from pipeline_runtime.connectors.masked import log_without_secrets
+from pipeline_runtime.connectors.masked import Masked, log_without_secrets
 from pipeline_runtime.connectors.name_servers import look_up
 from pipeline_runtime.connectors.sample import sampled
 from pipeline_runtime.connectors.sdk import ConnectorError
 from pipeline_runtime.model.connectors import SampleAnswer, TestAnswer
+
+log = logging.getLogger(__name__)
 
 UNASKED_S = 120.0
 """A process that nobody asks ends after this time."""
@@ -42,10 +45,9 @@ ONE_ANSWER_S = 30.0
 """A process that was asked ends by then, also when its node is gone."""
 
 
-def probe(asked: Any) -> TestAnswer:
+def probe(asked: Any, masked: Masked) -> TestAnswer:
     """Returns what a probe, or a search, has found."""
     kind = named(asked["kind"])
-    masked = log_without_secrets()
     masked.hide(secrets_in(kind, asked["fields"]))
     where = kind.title
     try:
@@ -64,11 +66,10 @@ def probe(asked: Any) -> TestAnswer:
     return TestAnswer(works=True, words=probed.words, rows=probed.rows, found=probed.found)
 
 
-def sample(asked: Any) -> SampleAnswer:
+def sample(asked: Any, masked: Masked) -> SampleAnswer:
     """Returns the first records of a connector, or why there are none."""
     asked_s = monotonic()
     config = ConnectorConfig.model_validate(asked)
-    masked = log_without_secrets()
     masked.hide(secrets_of(config))
     try:
         found = sampled(made(config), asked_s)
@@ -84,6 +85,7 @@ def main() -> None:
     # Standard output is for the node alone: whatever a library prints goes elsewhere.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    masked = log_without_secrets()
     unasked = _end_after(UNASKED_S)
     for module in sys.argv[1:]:
         import_module(module)
@@ -91,8 +93,14 @@ def main() -> None:
     unasked.cancel()
     if line:
         _end_after(ONE_ANSWER_S)
-        [(question, asked)] = json.loads(line).items()
-        answers.write(json.dumps(_QUESTIONS[question](asked).model_dump(mode="json")) + "\n")
+        try:
+            [(question, asked)] = json.loads(line).items()
+            answer = _QUESTIONS[question](asked, masked).model_dump_json()
+        except Exception as error:
+            # The text of an error may quote the question, and its secrets.
+            log.error("a question about a connection cannot be answered: %s", type(error).__name__)
+            os._exit(1)
+        answers.write(answer + "\n")
         answers.flush()
     # A library's thread may hang in a connection, and must not hold the process.
     os._exit(0)

@@ -1,4 +1,4 @@
-import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import {
   Background,
   BackgroundVariant,
@@ -178,6 +178,16 @@ function useConnectEnd() {
   );
 }
 
+/** Whether `on` has ended, but has not been drawn so yet. */
+function useJustEnded(on: boolean): boolean {
+  const [drawn, setDrawn] = useState(on);
+  useEffect(() => {
+    let frame = requestAnimationFrame(() => (frame = requestAnimationFrame(() => setDrawn(on))));
+    return () => cancelAnimationFrame(frame);
+  }, [on]);
+  return drawn && !on;
+}
+
 function Drawing({
   view,
   editable,
@@ -199,10 +209,12 @@ function Drawing({
   const cards = useMemo(() => ({ simple, bare, far }), [simple, bare, far]);
   const arranged = useArranged(nodes, bare);
   const lines = useLines(arranged !== null);
+  const still = useJustEnded(arranged !== null && bare);
   return (
     <LookContext value={cards}>
       <LinesContext value={lines}>
         <ReactFlow<AnyNode, StreamLine>
+          className={still ? "still" : undefined}
           nodes={nodes}
           edges={bare ? NO_STREAMS : edges}
           nodeTypes={NODE_TYPES}

@@ -39,13 +39,15 @@ class AskedProcesses:
     def answer(self, question: Literal["probe", "sample"], asked: Any, timeout_s: float) -> bytes:
         """Returns the answer as JSON, or nothing if the process has failed. The process has ended then.
         Raises subprocess.TimeoutExpired."""
-        process = self._taken() or _started(())
+        line = json.dumps({question: asked}).encode() + b"\n"
         try:
-            said, _ = process.communicate(json.dumps({question: asked}).encode() + b"\n", timeout_s)
-            return said
+            waiting = self._taken()
+            said = _answer_of(waiting, line, timeout_s) if waiting is not None else b""
+            # One that has waited may have ended just before.
+            return said or _answer_of(_started(()), line, timeout_s)
         finally:
-            _end(process)
-            self.get_ready()
+            with suppress(OSError):  # without memory the next question starts its own
+                self.get_ready()
 
     def close(self) -> None:
         with self._lock:
@@ -80,6 +82,14 @@ def _modules() -> Sequence[str]:
 
 def _started(modules: Sequence[str]) -> subprocess.Popen[bytes]:
     return start("-m", "pipeline_runtime.connectors.questions", *modules)
+
+
+def _answer_of(process: subprocess.Popen[bytes], line: bytes, timeout_s: float) -> bytes:
+    try:
+        said, _ = process.communicate(line, timeout_s)
+        return said
+    finally:
+        _end(process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

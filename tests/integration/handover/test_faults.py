@@ -34,7 +34,7 @@ FAR_CELLS = [
     Cell("live", "released-to", "kill"),
     Cell("live", "released-to", "cut"),
 ]
-FAR_ALWAYS = [Cell("live", "released-to", "cut")]
+FAR_ALWAYS = [Cell("live", "releasing", "kill"), Cell("live", "released-to", "cut")]
 EVERY_CLAIM = 5
 
 

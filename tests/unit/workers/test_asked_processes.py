@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -93,3 +94,33 @@ def test_a_process_ends_without_a_question_and_with_its_node(started: list[subpr
     said, _ = process.communicate(json.dumps({"probe": {}}).encode(), timeout=PATIENCE_S)
     assert said == b""
     assert process.returncode
+
+
+@pytest.mark.parametrize("limit", ["UNASKED_S", "ONE_ANSWER_S"])
+def test_a_process_ends_itself_in_time(limit: str) -> None:
+    code = f"""
+from threading import Event
+from pipeline_runtime.connectors import questions
+questions.{limit} = 0.1
+questions._QUESTIONS["probe"] = lambda *_: Event().wait()
+questions.main()
+"""
+    process = module.start("-c", code)
+    assert process.stdin is not None
+    if limit == "ONE_ANSWER_S":
+        process.stdin.write(b'{"probe": {}}\n')
+        process.stdin.flush()
+    assert process.wait(PATIENCE_S) == 1  # its input is still open
+    process.stdin.close()
+
+
+def test_an_error_that_quotes_the_question_is_not_logged() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline_runtime.connectors.questions"],
+        input=b'{"sample": {"connections": "hush-hush"}}\n',
+        capture_output=True,
+        timeout=PATIENCE_S,
+    )
+    assert (done.stdout, done.returncode) == (b"", 1)
+    assert b"ValidationError" in done.stderr
+    assert b"hush" not in done.stderr

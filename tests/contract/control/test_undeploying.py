@@ -19,6 +19,7 @@ from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec, InputStream, OutputStream
 from pipeline_runtime.planning.plan import topics
 from tests.contract.control.conftest import report
+from tests.waiting import wait_until
 from webapp.audit.models import Event
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
@@ -159,20 +160,19 @@ def test_ingesters_end_before_their_group_does(deployed: Deployed, context: Cont
     kafka = KafkaSettings("127.0.0.1:1", {"bootstrap_timeout_ms": 100})  # nobody listens there
     driver = _Driver(str(operation.pk), replace(context, kafka=kafka))
 
-    def advanced(times: int) -> str:
-        for _ in range(times):
-            driver.advance()
+    def waits_for() -> str:
+        driver.advance()
         operation.refresh_from_db()
         return operation.waits_for
 
-    assert advanced(2) == "power on edge-a to take in nothing more"
+    wait_until(lambda: waits_for() == "power on edge-a to take in nothing more", "the ingester to be awaited")
     [wanted] = replicas_of(placement.node, "key", lambda _: False)
     assert (operation.phase, wanted.closing, wanted.retire) == ("READ", True, False)
     report(placement)
-    assert advanced(2).startswith("Kafka to say what is not read")
+    wait_until(lambda: waits_for().startswith("Kafka to say what is not read"), "Kafka to be asked")
     operation.hurry = True
     operation.save()
-    advanced(1)
+    waits_for()
     placement.refresh_from_db()
     assert (operation.phase, placement.retire) == ("RETIRE", True)
 

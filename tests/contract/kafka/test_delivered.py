@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from pipeline_runtime.connectors.kafka_ends import StreamRows
+from pipeline_runtime.connectors.sdk import Batch
 from pipeline_runtime.kafka import delivered
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.delivered import Undelivered, undelivered
 from pipeline_runtime.kafka.transactions import OutgoingRecord
 from tests.contract.kafka.test_transactions import opened
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -24,19 +26,29 @@ def written(kafka: str, topic: str, transactions: int, rows: int) -> StreamRows:
     return StreamRows(KafkaSettings(kafka), topic, "letters", "e")
 
 
+def next_of(rows: StreamRows, count: int) -> Batch:
+    """Waits for the next rows, at most `count`."""
+    found: list[Batch | None] = [None]
+
+    def has_come() -> bool:
+        found[0] = rows.next(count)
+        return found[0] is not None
+
+    wait_until(has_come, "the next rows")
+    assert found[0] is not None
+    return found[0]
+
+
 def test_rows_are_counted_without_the_markers_of_transactions(kafka: str) -> None:
     settings, topic = KafkaSettings(kafka), "to-deliver"
     rows = written(kafka, topic, transactions=5, rows=3)
     assert undelivered(settings, topic) == Undelivered(15, 0)
     rows.begin(None)
-    batch = rows.next(7)
-    assert batch is not None
+    batch = next_of(rows, 7)
     rows.store(batch.end)
     assert undelivered(settings, topic) == Undelivered(15 - len(batch.rows), batch.end)
-    while batch is not None:
-        rows.store(batch.end)
-        batch = rows.next(7)
-    assert undelivered(settings, topic).rows == 0
+    while undelivered(settings, topic).rows:
+        rows.store(next_of(rows, 7).end)
     rows.close()
 
 
@@ -44,11 +56,9 @@ def test_a_system_that_keeps_the_position_is_told_of_as_well(kafka: str) -> None
     settings, topic = KafkaSettings(kafka), "kept-outside"
     rows = written(kafka, topic, transactions=1, rows=4)
     rows.begin(0)
-    batch = rows.next(2)
-    assert batch is not None
+    batch = next_of(rows, 2)
     rows.tell(batch.end)
-    following = rows.next(1)
-    assert following is not None
+    following = next_of(rows, 1)
     rows.tell(following.end)  # soon after the other: the end tells it
     rows.close()
     assert undelivered(settings, topic) == Undelivered(

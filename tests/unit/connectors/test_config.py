@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
-from pipeline_runtime.connectors import __main__ as module
+from pipeline_runtime.connectors import questions
 from pipeline_runtime.connectors.config import ConnectorConfig, made, name_of, secrets_in
-from pipeline_runtime.connectors.masked import Masked, MaskedLog
+from pipeline_runtime.connectors.masked import Masked, MaskedLog, log_without_secrets
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import ConnectorError
 from pipeline_runtime.connectors.tls import tls_context
@@ -101,12 +101,12 @@ def test_a_private_key_with_a_password_is_refused_and_nobody_is_asked_for_it() -
 
 
 def test_a_sample_logs_no_secret(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def read(_: object) -> SampleAnswer:
+    def read(*_: object) -> SampleAnswer:
         logging.getLogger("library").error("password=right")
         return SampleAnswer()
 
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    monkeypatch.setattr(module, "sampled", read)
+    monkeypatch.setattr(questions, "sampled", read)
     config = ConnectorConfig(
         **{"kind": "in", "deployment": "d", "element": "in", "topic": "", "kafka_bootstrap": "", "spool": ""},
         connector=MqttIn.connector,
@@ -114,5 +114,5 @@ def test_a_sample_logs_no_secret(monkeypatch: pytest.MonkeyPatch, capsys: pytest
         params={"connection": "b", "topics": ["t"], "columns": [{"name": "t"}]},
         connections={"connection": {"host": "h", "user": "ann", "password": "right"}},
     )
-    assert module.sample(config.model_dump_json()).why == ""
+    assert questions.sample(config.model_dump(mode="json"), log_without_secrets()).why == ""
     assert "password=***" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from tests.running import RunningFogline
 from tests.waiting import wait_until
 
 # the first test of a run waits for the whole start too
-pytestmark = [pytest.mark.browser, pytest.mark.full, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 NAME = "followed"
 PATH = f"/api/v1/pipelines/{NAME}"
@@ -62,6 +62,7 @@ def deployed(fogline: RunningFogline) -> Iterator[httpx.Client]:
         yield client
 
 
+@pytest.mark.full
 def test_a_standby_is_kept_and_offered_and_the_element_moves_there_and_back(
     deployed: httpx.Client, dashboard: Dashboard
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
     assert element(deployed, "numbers")["epoch"] == 1
 
 
+@pytest.mark.full
 def test_a_change_that_cannot_keep_its_state_restarts_that_element_alone_when_its_loss_is_agreed_to(
     deployed: httpx.Client, dashboard: Dashboard
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline_runtime.connectors import http_out, modbus, mqtt_topics, opcua_browse, postgresql_tables
+from pipeline_runtime.connectors import http_browse, modbus, mqtt_topics, opcua_browse, postgresql_tables
 from pipeline_runtime.connectors.sdk import ConnectorError, Probed
 from pipeline_runtime.operators.http import HttpConnection
 from pipeline_runtime.operators.modbus import ModbusConnection
@@ -28,8 +28,8 @@ KINDS: dict[str, tuple[Callable[[Any, str], Probed], type[Any], dict[str, Any]]]
     "mqtt": (mqtt_topics.probe, MqttConnection, {}),
     "opcua": (opcua_browse.probe, OpcUaConnection, {}),
     "modbus": (modbus.probe, ModbusConnection, {}),
-    "http": (http_out.probe, HttpConnection, {"tls": False}),
-    "https": (http_out.probe, HttpConnection, {"tls": True}),
+    "http": (http_browse.probe, HttpConnection, {"tls": False}),
+    "https": (http_browse.probe, HttpConnection, {"tls": True}),
     "postgresql": (postgresql_tables.probe, PostgresqlConnection, DATABASE),
 }
 

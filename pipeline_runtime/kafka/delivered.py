@@ -4,6 +4,7 @@ group."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -12,6 +13,7 @@ from kafka.errors import OffsetOutOfRangeError as OffsetOutOfRangeError  # other
 from kafka.structs import OffsetAndMetadata
 
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, close_spent, open_consumer, within
+from pipeline_runtime.kafka.reading import TopicEnd
 
 COUNTED_MAX = 2000
 """How many offsets are looked at to count rows. How many rows lie behind them is then estimated."""
@@ -74,29 +76,41 @@ def undelivered(kafka: KafkaSettings, topic: str) -> Undelivered:
 
 
 def unread(kafka: KafkaSettings, topic: str, at: int) -> Undelivered:
-    """Counts the rows of a stream with one partition from that offset. Raises KafkaError."""
+    """Counts the records of a stream with one partition from that offset, as a group reads them: a record
+    with headers may be a row, too. What an open transaction hides counts as at least one row. A stream that
+    is not there has none. Raises KafkaError, and Doubtful."""
     return within(ANSWER_S, lambda: _counted(kafka, TopicPartition(topic, 0), at))
 
 
 def _counted(kafka: KafkaSettings, tp: TopicPartition, read_to: int | None = None) -> Undelivered:
+    """`read_to`: where a group stands that reads the stream, or None if a deliverer reads it."""
     consumer = open_deliverers_consumer(kafka, tp.topic, tp, _POLL_MS)
     try:
         if not consumer.partitions_for_topic(tp.topic):
             return Undelivered(0, 0)
         stored = stored_position(consumer, tp) if read_to is None else read_to
-        first, end = consumer.beginning_offsets([tp])[tp], consumer.end_offsets([tp])[tp]
+        first = consumer.beginning_offsets([tp])[tp]
+        end = consumer.end_offsets([tp])[tp] if read_to is None else _whole_end(kafka, tp.topic)
         # A position behind the end belongs to an earlier stream of that name.
         at = stored if stored is not None and first <= stored <= end else first
         consumer.seek(tp, at)
         rows, until, late_s = 0, min(end, at + COUNTED_MAX), monotonic() + COUNT_S
         while (looked_to := min(until, consumer.position(tp))) < until and monotonic() < late_s:
             polled = consumer.poll(_POLL_MS).get(tp, [])
-            rows += sum(record.offset < until and not record.headers for record in polled)
+            rows += sum(
+                record.offset < until and (read_to is not None or not record.headers) for record in polled
+            )
         if looked_to == end:
             return Undelivered(rows, at)
         return Undelivered(_estimated(rows, looked_to - at, end - at), at, estimated=True)
     finally:
         close_spent(consumer)
+
+
+def _whole_end(kafka: KafkaSettings, topic: str) -> int:
+    """Returns where the stream ends, with what open transactions hide. Raises Doubtful."""
+    with closing(TopicEnd(kafka, topic)) as end:
+        return end.ask(hidden=True)
 
 
 def _estimated(rows: int, looked_at: int, offsets: int) -> int:

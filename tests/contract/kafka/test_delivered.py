@@ -9,9 +9,10 @@ from pipeline_runtime.connectors.sdk import Batch
 from pipeline_runtime.kafka import delivered
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.delivered import Undelivered, undelivered
+from pipeline_runtime.kafka.delivered import Undelivered, undelivered, unread
 from pipeline_runtime.kafka.transactions import OutgoingRecord
 from tests.contract.kafka.test_transactions import opened
+from tests.open_transactions import leave_open
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
@@ -75,5 +76,23 @@ def test_of_many_rows_the_number_is_estimated(kafka: str, monkeypatch: pytest.Mo
     assert found.rows == pytest.approx(150, rel=0.1)
 
 
+def test_each_record_is_one_that_a_group_has_to_read(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row may have headers: of a user's record, or because it comes back from dead letters. What a broker
+    still hides may be a row."""
+    monkeypatch.setattr(delivered, "COUNT_S", 0.2)
+    settings, topic = KafkaSettings(kafka), "to-read"
+    ensure_topics(settings, [Topic(topic)])
+    owner = opened(kafka, f"of-{topic}")
+    owner.commit([OutgoingRecord(topic, b"{}", None, 1, headers=headers) for headers in ((), (("a", b"b"),))])
+    assert unread(settings, topic, 0) == Undelivered(2, 0)
+    assert unread(settings, topic, 1) == Undelivered(1, 1)
+    assert unread(settings, topic, 2).rows == 0, "only the marker of the transaction"
+    assert undelivered(settings, topic).rows == 1
+    leave_open(owner, OutgoingRecord(topic, b"{}", None, 1))
+    assert unread(settings, topic, 2).rows > 0
+    assert undelivered(settings, topic).rows == 1
+
+
 def test_a_stream_that_is_not_there_has_no_rows(kafka: str) -> None:
     assert undelivered(KafkaSettings(kafka), "no-such-stream") == Undelivered(0, 0)
+    assert unread(KafkaSettings(kafka), "no-such-stream", 7) == Undelivered(0, 0)

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from glob import escape, iglob
 from pathlib import Path
 from time import monotonic, time
 from typing import Any
@@ -90,19 +91,26 @@ class Connectors:
                 each.process.kill()
 
     def with_connectors(self, statuses: tuple[ReplicaStatus, ...]) -> tuple[ReplicaStatus, ...]:
-        """Returns the statuses with what their connectors say."""
-        held: dict[str, list[_Connector]] = {}
-        for (group, _), each in self._held.items():
+        """Returns the statuses with what their connectors say. Control ends a group when nothing is told of
+        its ingesters any more. So an ingester is told of until Kafka has all that it has left on the disk."""
+        held, now_ms = self._held, _wall_ms()
+        shown = {
+            key: each.status
+            for key, each in held.items()
             # Between a process that has ended by itself and the next one, it is still shown why.
-            if each.held.running or (each.to_run and each.held.failures):
-                held.setdefault(group, []).append(each)
-        now_ms = _wall_ms()
-        return tuple(
-            with_told(each, [one.status for one in mine], _notes(mine), now_ms)
-            if (mine := held.get(each.group))
-            else each
-            for each in statuses
-        )
+            if each.held.running or (each.to_run and each.held.failures)
+        }
+        # It is looked for after that: whoever has ended by then leaves nothing more there.
+        for key in self._spooled():
+            left = held[key].status if key in held else ConnectorStatus(element=key[1], since_ms=now_ms)
+            shown.setdefault(key, left)
+
+        def with_its_own(status: ReplicaStatus) -> ReplicaStatus:
+            mine = [key for key in shown if key[0] == status.group]
+            notes = tuple(note for key in mine if key in held for note in held[key].notes)
+            return with_told(status, [shown[key] for key in mine], notes, now_ms) if mine else status
+
+        return tuple(map(with_its_own, statuses))
 
     # -- the thread ----------------------------------------------------------------------------------
 
@@ -215,13 +223,17 @@ class Connectors:
     def _spool(self, group: str, element: str) -> Path:
         return self._directory / group / element / "spool"
 
+    def _spooled(self) -> set[Key]:
+        """Returns of whom something is on this node's disk that Kafka does not have."""
+        paths = map(Path, iglob(f"{escape(str(self._directory))}/*/*/spool/*.spool"))
+        return {(path.parents[2].name, path.parents[1].name) for path in paths}
+
     def _left(self, wanted: Mapping[Key, Wanted]) -> dict[Key, Wanted]:
         """Returns processes that only take to Kafka what others have left on this node's disk."""
         found = {}
-        for path in self._directory.glob("*/*/spool"):
-            key = (path.parent.parent.name, path.parent.name)
+        for key in self._spooled():
             other = wanted.get(key)
-            if (other is not None and other.run) or not any(path.glob("*.spool")):
+            if other is not None and other.run:
                 continue
             deployment = key[0].partition(".")[0]
             config = ConnectorConfig(
@@ -231,9 +243,10 @@ class Connectors:
                 topic=intake_topic(deployment, key[1]),
                 kafka_bootstrap=self._kafka.bootstrap,
                 kafka_security=self._kafka.security,
-                spool=str(path),
+                spool=str(self._spool(*key)),
             )
-            found[key] = Wanted(config.model_dump_json(), run=True, drains=True)
+            forever = other is not None and other.forever
+            found[key] = Wanted(config.model_dump_json(), run=True, forever=forever, drains=True)
         return found
 
 
@@ -328,10 +341,6 @@ def _runs_without_owner(operator: type[ConnectorSource | ConnectorSink]) -> bool
     """Returns whether it also runs while its replica does not own yet: a system that does not wait must not
     lose rows."""
     return issubclass(operator, ConnectorSource) and operator.delivery != "exactly once"
-
-
-def _notes(connectors: Sequence[_Connector]) -> tuple[ReplicaNote, ...]:
-    return tuple(note for each in connectors for note in each.notes)
 
 
 def silent(status: ConnectorStatus, silent_ms: int, now_ms: int) -> ConnectorStatus:

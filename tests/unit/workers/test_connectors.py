@@ -45,6 +45,7 @@ class Node:
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.wanted: dict[str, Wanted] = {}
         self.status = ReplicaStatus(group=SPEC.id, role=Role.STOPPED)
+        self.closing = False
         self.connections: tuple[SealedConnection, ...] = (sealed("first"),)
         self.connectors = Connectors(
             KafkaSettings("k"), directory, KEY, lambda _: (self._replicas(), self.connections), lambda: None
@@ -61,7 +62,8 @@ class Node:
 
     def _replicas(self) -> list[tuple[DesiredReplica, ReplicaStatus | None]]:
         order = ClaimOrder(id="o", over=Epoch(0))
-        return [(DesiredReplica(spec=SPEC, role=Role.OWNER, order=order), self.status)]
+        wanted = DesiredReplica(spec=SPEC, role=Role.OWNER, order=order, closing=self.closing)
+        return [(wanted, self.status)]
 
     def _tended(self, each: Any, want: Wanted | None) -> bool:
         if want is not None:
@@ -83,6 +85,26 @@ def test_after_a_restart_of_its_node_who_is_exactly_once_waits_until_its_replica
     for id in ("out", "once"):
         assert (after[id].run, after[id].epoch) == (True, 2)
     assert after["in"] == before["in"], "another ingester needs no epoch, and goes on"
+
+
+def test_an_ingester_is_told_of_until_kafka_has_all_that_it_has_left(node: Node, tmp_path: Path) -> None:
+    """Also before anything is looked at, and while the one process has ended and the other has not begun."""
+    left = tmp_path / SPEC.id / "in" / "spool" / "00000001.spool"
+    left.parent.mkdir(parents=True)
+    left.touch()
+
+    def told() -> list[str]:
+        [status] = node.connectors.with_connectors((node.status,))
+        return [each.element for each in status.connectors]
+
+    assert told() == ["in"]
+    node.closing = True
+    drains = node.look()["in"]
+    assert (drains.run, drains.drains, drains.forever) == (True, True, True)
+    assert told() == ["in"]
+    left.unlink()
+    assert not node.look()["in"].run
+    assert told() == []
 
 
 def test_a_connection_of_the_same_version_that_was_sealed_anew_is_read_anew(node: Node) -> None:

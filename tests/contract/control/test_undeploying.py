@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from pipeline_runtime.kafka.admin import TopicsFailed
+from pipeline_runtime.kafka.admin import Topic, TopicsFailed, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.transactions import OutgoingRecord
 from pipeline_runtime.model.connectors import ConnectorStatus
 from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.ids import intake_topic, stream_topic
@@ -19,6 +20,7 @@ from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec, InputStream, OutputStream
 from pipeline_runtime.planning.plan import topics
 from tests.contract.control.conftest import report
+from tests.contract.kafka.test_transactions import opened
 from tests.waiting import wait_until
 from webapp.audit.models import Event
 from webapp.nodes.models import Node
@@ -27,9 +29,10 @@ from webapp.placements.delivered import failing_connectors
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.context import ControlContext
 from workers.control.desired import replicas_of
-from workers.control.operations import draining, effects as operation_effects
+from workers.control.operations import draining, effects as operation_effects, undelivered
 from workers.control.operations.driver import _Driver, drive_operation
 from workers.control.operations.limits import LIMIT_MS
+from workers.control.operations.model import CountUndelivered, Enter, NoteUndelivered, Undelivered
 from workers.control.operations.phases import OperationPhase as P
 
 Deployed = Callable[..., GroupPlacement]
@@ -138,21 +141,92 @@ def test_it_waits_until_the_processes_of_connectors_have_ended(
     assert operation.phase == "DELETE"
 
 
-def test_ingesters_end_before_their_group_does(deployed: Deployed, context: ControlContext) -> None:
-    placement = deployed("power", "edge-a")
-    Deployment.objects.update(status=Deployment.Status.UNDEPLOYING)
-    deliver(placement)
-    topic = intake_topic(placement.deployment_id, "power")
+def take_in(placement: GroupPlacement) -> str:
+    """Makes its element one whose ingester takes rows in. Returns the topic of its intake."""
+    topic, element = intake_topic(placement.deployment_id, placement.group), placement.group
     taken_in = InputStream(
-        source="power.out",
+        source=f"{element}.out",
         topic=topic,
         data_schema=StreamSchema(fields=()),
-        consumer="power",
+        consumer=element,
         external=True,
         intake=True,
     )
     placement.spec["inputs"] = [taken_in.model_dump(mode="json")]
     placement.save()
+    return topic
+
+
+def test_what_groups_have_not_read_is_counted_one_by_one(
+    deployed: Deployed, context: ControlContext, kafka: str
+) -> None:
+    """A row may have headers. A group whose journal cannot be read keeps its streams, and hides no other."""
+    settings, placement, broken = (
+        KafkaSettings(kafka),
+        deployed("power", "edge-a"),
+        deployed("saved", "edge-b"),
+    )
+    GroupPlacement.objects.filter(pk=broken.pk).update(deployment=placement.deployment)
+    broken.deployment = placement.deployment
+    topics = [take_in(each) for each in (placement, broken)]
+    journals = [GroupSpec.model_validate(each.spec).journal for each in (placement, broken)]
+    ensure_topics(settings, [Topic(name) for name in (*topics, *journals)])
+    writer = opened(kafka, topics[0])
+    writer.commit(
+        [OutgoingRecord(topic, b"{}", None, 1, headers=(("a", b"b"),)) for topic in topics]
+        + [OutgoingRecord(journals[1], b"this is no record of a journal", None, 1)]
+    )
+    writer.close()
+    operation = Operation.objects.create(kind="undeploy", deployment=placement.deployment)
+    answer = undelivered.unread(operation, ["power", "saved"], settings)
+    counted, unknown = answer.undelivered
+    assert (counted.element, counted.rows, counted.unread) == ("power", 1, True)
+    assert (unknown.element, unknown.rows, unknown.topic) == ("saved", None, topics[1])
+    assert answer.away
+    undelivered.note(operation, answer.undelivered)
+    assert undelivered.topics_kept(operation) == {topics[1]}
+
+
+def test_what_a_failed_upgrade_did_not_learn_keeps_its_stream_until_it_is_counted(
+    retired: GroupPlacement,
+) -> None:
+    found = Undelivered("power", "power", "power", rows=None, topic="fl.d.power.out")
+    failed = Operation(kind="upgrade", status="failed", deployment=retired.deployment)
+    undelivered.note(failed, [found])
+    failed.save()
+    operation = Operation(kind="upgrade", deployment=retired.deployment)
+    assert undelivered.topics_kept(operation) == {found.topic}
+    undelivered.note(operation, [replace(found, rows=0)])
+    assert undelivered.topics_kept(operation) == set()
+
+
+def test_a_later_count_replaces_all_that_was_counted_before(
+    retired: GroupPlacement, context: ControlContext
+) -> None:
+    """Also rows that nobody counts any more: control would store the same count for ever."""
+    deliver(retired)
+    before = Undelivered("power", "power", "power", rows=5, unread=True)
+    operation = Operation.objects.create(
+        kind="undeploy",
+        deployment=retired.deployment,
+        status="running",
+        phase="STOP",
+        deadline=timezone.now() - timedelta(hours=1),
+        undelivered=[asdict(before)],
+    )
+    kafka = KafkaSettings("127.0.0.1:1", {"bootstrap_timeout_ms": 100})  # nobody listens there
+    driver = _Driver(str(operation.pk), replace(context, kafka=kafka))
+    steps = [type(driver.advance()) for _ in range(3)]
+    assert steps == [CountUndelivered, NoteUndelivered, Enter]
+    operation.refresh_from_db()
+    assert [(each["rows"], each["unread"]) for each in operation.undelivered] == [(None, False)]
+
+
+def test_ingesters_end_before_their_group_does(deployed: Deployed, context: ControlContext) -> None:
+    placement = deployed("power", "edge-a")
+    Deployment.objects.update(status=Deployment.Status.UNDEPLOYING)
+    deliver(placement)
+    take_in(placement)
     report(placement, connectors=(ConnectorStatus(element="power", state="connected"),))
     operation = Operation.objects.create(
         kind="undeploy", deployment=placement.deployment, status="running", phase="SETTLE"

@@ -112,6 +112,16 @@ def test_when_all_has_stopped_kafka_is_asked_until_the_time_is_over() -> None:
     assert next_step(unknown, away, DEADLINE) == enters(P.DELETE, DEADLINE)
 
 
+def test_one_answer_is_stored_once() -> None:
+    """Whatever becomes of it: control does not store for ever, without a pause."""
+    before = Undelivered("power", "Power", "power", rows=5, unread=True)
+    for phase, following in ((P.STOP, enters(P.DELETE)), (P.DELIVER, Wait(WORDS))):
+        progress = replace(DELIVERS, phase=phase, undelivered=(*WAITING.undelivered, before))
+        assert isinstance(next_step(progress, undeploying(RETIRED, kafka=WAITING), T0), NoteUndelivered)
+        seen = undeploying(RETIRED, kafka=replace(WAITING, noted=True))
+        assert next_step(progress, seen, T0) == following
+
+
 ONE = Undelivered("mqtt", "MQTT out", "power", rows=1, why="the broker does not answer")
 MANY = Undelivered("table", "Table", "power", rows=12_000, estimated=True)
 NONE = Undelivered("other", "Other", "power", rows=0, at=5)
@@ -140,7 +150,8 @@ def test_what_was_not_delivered_is_said(undelivered: list[Undelivered], words: s
 
 def test_what_is_kept_is_not_told_as_lost() -> None:
     assert not_delivered([MANY, NOBODY_KNOWS], kept=True) == (
-        " Not delivered yet: about 12,000 rows of Table. Kafka did not say how many rows of Lost were not "
-        "delivered. They go with the next deployment, or when it is undeployed."
+        " Not delivered yet: about 12,000 rows of Table. These rows go with the next deployment, or when it "
+        "is undeployed. Kafka did not say how many rows of Lost were not delivered. These streams are kept "
+        "in Kafka: fl.d.lost.out. Delete them there when nobody needs them."
     )
     assert not_delivered([NONE], kept=True) == ""

@@ -8,9 +8,19 @@ import pytest
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec, InputStream, OutputStream
-from tests.unit.workers.operations import AWAY, DEADLINE, OWNS, T0, enters, undeploy, undeploying
+from tests.unit.workers.operations import (
+    AWAY,
+    DEADLINE,
+    FAILING,
+    OWNS,
+    T0,
+    enters,
+    undeploy,
+    undeploying,
+)
 from workers.control.operations.deliveries import not_delivered
 from workers.control.operations.draining import READ_MS, next_to_end
+from workers.control.operations.limits import ERROR_MS_MAX
 from workers.control.operations.model import (
     Answer,
     Enter,
@@ -28,6 +38,10 @@ NO_FIELDS = StreamSchema(fields=())
 READS = replace(undeploy(P.READ), later=("power",), delivers=True)
 ENTERS_READ = Enter(P.READ, T0 + READ_MS)
 BEHIND = Undelivered("power", "Power", "power", rows=1200, estimated=True, unread=True)
+TAKES_IN = replace(OWNS, takes_in="edge-b")  # which had the group before
+INGESTS = Wait("Power on edge-b to take in nothing more", outdated=True)
+FAILS = {"power": T0 - ERROR_MS_MAX}
+WAITS = replace(OWNS, error="the schema registry does not answer")  # and goes on behind it
 
 
 def spec(group: str, *reads: str, external: bool = False) -> GroupSpec:
@@ -70,16 +84,22 @@ def left(*counts: Undelivered, at_ms: int = T0) -> Answer:
         (replace(READS, phase=P.SETTLE), undeploying(), ENTERS_READ),
         (replace(READS, phase=P.RETIRE), undeploying(replace(OWNS, ends=False)), ENTERS_READ),
         (replace(READS, phase=P.RETIRE), undeploying(OWNS), Wait("Power on edge-a to end")),
-        (READS, undeploying(replace(OWNS, takes_in=True)), Wait("Power on edge-a to take in nothing more")),
+        (replace(READS, phase=P.RETIRE), undeploying(WAITS), Wait("Power on edge-a to end")),
+        (replace(READS, phase=P.RETIRE, later=()), undeploying(FAILING), enters(P.DELIVER)),
+        (READS, undeploying(TAKES_IN), INGESTS),
+        (READS, undeploying(TAKES_IN, kafka=left()), INGESTS),
         (READS, undeploying(OWNS), ReadPositions()),
         (READS, undeploying(OWNS, kafka=left(BEHIND)), Wait("Power to read about 1,200 rows")),
         (READS, undeploying(OWNS, kafka=left(BEHIND, at_ms=0)), ReadPositions()),
         (READS, undeploying(OWNS, kafka=left()), enters(P.RETIRE)),
         (READS, undeploying(OWNS, kafka=AWAY), Wait(f"Kafka to say what is not read: {AWAY.away}")),
-        (replace(READS, hurries=True), undeploying(replace(OWNS, takes_in=True)), enters(P.RETIRE)),
+        (replace(READS, hurries=True), undeploying(TAKES_IN), enters(P.RETIRE)),
+        # its node starts it again
+        (replace(READS, failing={"power": T0}), undeploying(FAILING), ReadPositions()),
+        (READS, undeploying(WAITS, kafka=left(BEHIND)), Wait("Power to read about 1,200 rows")),
         # these read nothing any more, whatever waits for them
-        (READS, undeploying(replace(OWNS, error="no")), enters(P.RETIRE)),
-        (READS, undeploying(replace(OWNS, paused=True)), enters(P.RETIRE)),
+        (replace(READS, failing=FAILS), undeploying(FAILING), enters(P.RETIRE)),
+        (READS, undeploying(replace(TAKES_IN, paused=True)), enters(P.RETIRE)),
     ],
 )
 def test_what_was_put_out_is_read_before_its_readers_end(
@@ -92,7 +112,8 @@ def test_what_was_put_out_is_read_before_its_readers_end(
     "seen",
     [
         undeploying(replace(OWNS, node_up=False), kafka=left(BEHIND)),
-        undeploying(replace(OWNS, takes_in=True)),
+        undeploying(TAKES_IN),
+        undeploying(WAITS, kafka=left(BEHIND)),
         undeploying(OWNS, kafka=AWAY),
     ],
 )
@@ -104,3 +125,8 @@ def test_nobody_is_waited_for_without_end(seen: Observed) -> None:
 
 def test_what_was_not_read_is_said() -> None:
     assert not_delivered([BEHIND]) == " Not read any more: about 1,200 rows of Power."
+    unknown = [replace(BEHIND, rows=None, topic=topic) for topic in ("fl.d.raw.out", "fl.d.mean.out")]
+    assert not_delivered(unknown) == (
+        " Kafka did not say how many rows of Power were not read. These streams are kept in Kafka: "
+        "fl.d.raw.out, fl.d.mean.out. Delete them there when nobody needs them."
+    )

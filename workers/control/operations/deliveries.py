@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from workers.control.operations.limits import LIMIT_MS, asked_long_enough, asks_again, enter, in_vain, wait
 from workers.control.operations.model import (
@@ -26,7 +26,7 @@ def deliver(progress: Progress, seen: Observed, now_ms: int) -> Step:
     answer = seen.kafka
     if answer is None:
         return CountUndelivered()
-    if answer.undelivered != progress.undelivered:
+    if not answer.noted and answer.undelivered != progress.undelivered:
         has_moved = _has_moved(progress.undelivered, answer.undelivered)
         until_ms = now_ms + LIMIT_MS[P.DELIVER] if has_moved else progress.deadline_ms
         return NoteUndelivered(answer.undelivered, until_ms)
@@ -67,7 +67,7 @@ def count_last(progress: Progress, seen: Observed, now_ms: int) -> Step | None:
         if asks_again(answer, now_ms):
             return CountUndelivered()
         return wait(seen, f"Kafka to say how many rows were not delivered: {answer.away}")
-    if answer.undelivered == progress.undelivered:
+    if answer.noted or answer.undelivered == progress.undelivered:
         return None
     return NoteUndelivered(answer.undelivered, progress.deadline_ms)
 
@@ -83,25 +83,33 @@ def _place(each: Undelivered) -> tuple[str, int | None]:
 
 
 def not_delivered(undelivered: Iterable[Undelivered], *, kept: bool = False) -> str:
-    """Returns which rows were not delivered, as the end of a message. It is empty if all were. `kept`: their
-    streams go on to exist, so the rows are not lost."""
+    """Returns which rows were not read or not delivered, as the end of a message. It is empty if all were.
+    `kept`: their streams go on to exist, so the rows are not lost."""
     found = tuple(undelivered)
     text = ""
-    if unread := "; ".join(f"{rows_words(each)} of {each.title}" for each in found if each.unread):
+    if unread := "; ".join(
+        f"{rows_words(each)} of {each.title}" for each in found if each.unread and each.rows
+    ):
         text = f" Not read any more: {unread}."
-    delivered = [each for each in found if not each.unread]
     if known := "; ".join(
-        f"{rows_words(each)} of {each.title}{_why(each)}" for each in delivered if each.rows
+        f"{rows_words(each)} of {each.title}{_why(each)}" for each in found if each.rows and not each.unread
     ):
         text += f" Not delivered{' yet' if kept else ''}: {known}."
-    if unknown := [each for each in found if each.rows is None]:
-        titles = ", ".join(each.title for each in unknown)
-        text += f" Kafka did not say how many rows of {titles} were not delivered."
-        if not kept:
-            topics = ", ".join(each.topic for each in unknown)
-            text += f" These streams are kept in Kafka: {topics}. Delete them there when nobody needs them."
-    if text and kept:
-        text += " They go with the next deployment, or when it is undeployed."
+        if kept:
+            text += " These rows go with the next deployment, or when it is undeployed."
+    return text + _unknown([each for each in found if each.rows is None])
+
+
+def _unknown(unknown: Sequence[Undelivered]) -> str:
+    """Returns of what Kafka said nothing, and that these streams are kept, as the end of a message."""
+    text = ""
+    for unread, what in ((True, "read"), (False, "delivered")):
+        # An element may read several streams.
+        if titles := ", ".join(dict.fromkeys(each.title for each in unknown if each.unread is unread)):
+            text += f" Kafka did not say how many rows of {titles} were not {what}."
+    if unknown:
+        topics = ", ".join(dict.fromkeys(each.topic for each in unknown))
+        text += f" These streams are kept in Kafka: {topics}. Delete them there when nobody needs them."
     return text
 
 

@@ -7,11 +7,12 @@ before it have put out, and what its own ingesters have taken in.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from pipeline_runtime.model.spec import GroupSpec
 from workers.control.operations.deliveries import rows_words
-from workers.control.operations.limits import asks_again, enter, in_vain, wait
-from workers.control.operations.model import Enter, GroupSeen, Observed, Progress, ReadPositions, Step
+from workers.control.operations.limits import asks_again, enter, has_failed, in_vain, wait
+from workers.control.operations.model import Enter, Observed, Progress, ReadPositions, Step
 from workers.control.operations.phases import OperationPhase as P
 
 READ_MS = 90_000
@@ -36,12 +37,18 @@ def enter_read(now_ms: int) -> Enter:
 
 
 def read_last(progress: Progress, seen: Observed, now_ms: int) -> Step:
-    """Waits until the groups that end next have read all that is there for them."""
-    reading = {each.group: each for each in seen.groups if _reads(each)}
+    """Waits until the groups that end next have read all that is there for them. Kafka's answer counts if it
+    was asked for when nothing was taken in any more."""
+    reading = {
+        each.group: each
+        for each in seen.groups
+        if not each.paused and not has_failed(each, progress, seen, now_ms)
+    }
     if progress.hurries or not reading or in_vain(progress, seen, now_ms):
         return enter(P.RETIRE, now_ms)
     if ingesting := [each for each in reading.values() if each.takes_in]:
-        return wait(seen, *(f"{each.title} on {each.node} to take in nothing more" for each in ingesting))
+        awaited = (f"{each.title} on {each.takes_in} to take in nothing more" for each in ingesting)
+        return replace(wait(seen, *awaited), outdated=True)
     answer = seen.kafka
     if answer is None:
         return ReadPositions()
@@ -54,8 +61,3 @@ def read_last(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if not trouble:
         return enter(P.RETIRE, now_ms)
     return ReadPositions() if asks_again(answer, now_ms) else wait(seen, *trouble)
-
-
-def _reads(each: GroupSeen) -> bool:
-    """Returns whether it may still read something. One whose node does not answer may be starting again."""
-    return each.error is None and not each.paused

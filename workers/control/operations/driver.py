@@ -113,9 +113,13 @@ class _Driver:
             )
         elif isinstance(step, CountUndelivered):
             self._answer = self._counted(operation)
+        elif isinstance(step, NoteUndelivered) and self._answer is not None:
+            self._answer = replace(self._answer, noted=True)
         elif isinstance(step, DeleteTopics):
             self._answer = effects.remove_topics(operation, self._context.kafka)
-        elif not isinstance(step, Wait | NoteUndelivered):
+        elif isinstance(step, Wait):
+            self._answer = None if step.outdated else self._answer
+        else:
             self._context.desired.notify()
         return step
 
@@ -323,7 +327,7 @@ class _Driver:
             case NoteUndelivered(found, deadline_ms):
                 undelivered.note(operation, found)
                 operation.deadline = None if deadline_ms is None else moment_of_ms(deadline_ms)
-            case Wait(what):
+            case Wait(for_what=what):
                 if what != operation.waits_for:
                     operation.waits_for = what
                     operation.save(update_fields=["waits_for"])

@@ -24,7 +24,7 @@ class Undelivered:
     at: int = 0  # the offset in its stream after the last row that is delivered
     estimated: bool = False  # there are about so many
     why: str = ""  # why its connector fails, without a full stop
-    topic: str = ""  # the stream
+    topic: str = ""  # the stream, but for unread rows that are counted: these may lie in several
     unread: bool = False  # the element itself has not read them, so it has put nothing out for them
 
 
@@ -69,7 +69,7 @@ class GroupSeen:
     wanted: bool = True  # whether it is still to have an owner
     ends: bool = True  # it was told to end for good
     paused: bool = False
-    takes_in: bool = False  # one of its ingesters works
+    takes_in: str = ""  # a node on which an ingester works, or what it has left goes to Kafka
     moving: bool = False
 
 
@@ -90,6 +90,7 @@ class Answer:
     unread: str = ""  # which rows have to be read first, in words
     starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # group -> ClaimOrder.positions
     undelivered: tuple[Undelivered, ...] = ()  # of all elements that deliver, also if Kafka is away
+    noted: bool = False  # `undelivered` was stored: one answer is stored once
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ class Enter:
 @dataclass(frozen=True)
 class Wait:
     for_what: str  # in words
+    outdated: bool = False  # what Kafka has answered does not count any more
 
 
 @dataclass(frozen=True)

@@ -48,12 +48,12 @@ def _group(placement: GroupPlacement, names: Mapping[str, str]) -> GroupSeen:
         wanted=placement.role == "owner",
         ends=placement.retire,
         paused=placement.paused_at is not None,
+        takes_in=_takes_in(placement),
         moving=handovers.exists(),
     )
     status = effects.status_on(placement)
     if status is None:
         return known
-    ingesters = {stream["consumer"] for stream in placement.spec["inputs"] if stream.get("intake")}
     return replace(
         known,
         state=status.phase or status.role.value,
@@ -62,8 +62,20 @@ def _group(placement: GroupPlacement, names: Mapping[str, str]) -> GroupSeen:
         traceback=None if status.error is None else status.error.traceback,
         refused=effects.refusal(placement, status),
         retired=status.retired,
-        takes_in=not ingesters.isdisjoint(each.element for each in status.connectors),
     )
+
+
+def _takes_in(placement: GroupPlacement) -> str:
+    """Returns a node on which an ingester of the group works, or takes to Kafka what is left on the node's
+    disk. It may be a node that had the group before. Empty if there is none."""
+    ingesters = {stream["consumer"] for stream in placement.spec["inputs"] if stream.get("intake")}
+    if not ingesters:
+        return ""
+    rows = Replica.objects.filter(deployment=placement.deployment_id, group=placement.group)
+    for row in rows.select_related("node").order_by("node__name"):
+        if any(each["element"] in ingesters for each in row.status.get("connectors", ())):
+            return row.node.name
+    return ""
 
 
 def unsettled(operation: Operation, removed: Collection[str]) -> tuple[str, ...]:

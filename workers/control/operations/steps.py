@@ -423,8 +423,9 @@ def _after_retire(progress: Progress, now_ms: int) -> Step:
 
 
 def _may_confirm(each: GroupSeen) -> bool:
-    """Returns whether the group may still confirm its end: its node answers, and it has not failed."""
-    return each.node_up and each.error is None
+    """Returns whether the group may still confirm its end: its node answers, and it has not failed. An owner
+    that shows an error goes on, and only waits for something, such as a schema registry."""
+    return each.node_up and (each.error is None or each.owns)
 
 
 def _has_to_confirm(each: GroupSeen, progress: Progress) -> bool:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from time import monotonic
 
 from pipeline_runtime.journal.positions import read_positions
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -20,6 +21,9 @@ from workers.control.context import now_ms
 from workers.control.operations.model import Answer, Undelivered
 
 log = logging.getLogger(__name__)
+
+UNREAD_S = 5.0
+"""If Kafka has failed to answer for one group, it is asked about others for only so long after the first."""
 
 
 def streams(
@@ -55,28 +59,32 @@ def counted(operation: Operation, found: Sequence[DeliveredStream], kafka: Kafka
 
 def unread(operation: Operation, groups: Collection[str], kafka: KafkaSettings) -> Answer:
     """Asks Kafka how many rows these groups have not read, of those that other groups have put out and that
-    their own ingesters have taken in."""
-    result = []
-    placements = operation.deployment.placements.filter(group__in=groups).order_by("group")
-    try:
-        for each in placements:
-            rows, estimated = _unread(each, kafka)
-            if rows:
-                spec = GroupSpec.model_validate(each.spec)
-                title = operation.deployment.name_of(each.group)
-                told = Undelivered(spec.elements[0].id, title, each.group, rows, unread=True)
-                result.append(replace(told, estimated=estimated))
-    except Exception as error:  # any error of the Kafka client
-        return Answer(now_ms(), away=_away(kafka, error))
-    return Answer(now_ms(), undelivered=tuple(result))
+    their own ingesters have taken in. One group of which it says nothing hides nothing of the others."""
+    result: list[Undelivered] = []
+    away, late_s = "", monotonic() + UNREAD_S
+    for placement in operation.deployment.placements.filter(group__in=groups).order_by("group"):
+        spec = GroupSpec.model_validate(placement.spec)
+        topics = sorted({stream.topic for stream in spec.inputs if not stream.external or stream.intake})
+        title = operation.deployment.name_of(placement.group)
+        told = partial(Undelivered, spec.elements[0].id, title, spec.group, unread=True)
+        try:
+            if away and monotonic() > late_s:
+                raise TimeoutError("Kafka has not answered for other groups")
+            rows, estimated = _unread(placement, spec, topics, kafka)
+        except Exception as error:  # any error of the Kafka client
+            away = away or _away(kafka, error)
+            result += [told(None, topic=topic) for topic in topics]
+        else:
+            result += [told(rows, estimated=estimated)] if rows else []
+    return Answer(now_ms(), away=away, undelivered=tuple(result))
 
 
-def _unread(placement: GroupPlacement, kafka: KafkaSettings) -> tuple[int, bool]:
+def _unread(
+    placement: GroupPlacement, spec: GroupSpec, topics: Sequence[str], kafka: KafkaSettings
+) -> tuple[int, bool]:
     """Returns how many rows, and whether that is estimated. Raises any error of the Kafka client."""
-    spec = GroupSpec.model_validate(placement.spec)
-    topics = {stream.topic for stream in spec.inputs if not stream.external or stream.intake}
     stands = {**placement.starts, **read_positions(kafka, spec.journal)} if topics else {}
-    found = [unread_of(kafka, topic, stands.get(position_key(topic, 0), 0)) for topic in sorted(topics)]
+    found = [unread_of(kafka, topic, stands.get(position_key(topic, 0), 0)) for topic in topics]
     return sum(each.rows for each in found), any(each.estimated for each in found)
 
 
@@ -98,14 +106,21 @@ def stored(operation: Operation, found: Sequence[DeliveredStream]) -> tuple[Unde
 
 
 def topics_kept(operation: Operation) -> set[str]:
-    """Returns the streams of which Kafka did not say what was not delivered, also to an upgrade before: they
-    may hold the only copy."""
-    before = operation.deployment.operations.filter(status=Operation.Status.DONE)
-    return {each["topic"] for one in (operation, *before) for each in one.undelivered if each["rows"] is None}
+    """Returns the streams of which Kafka did not say what was not read or not delivered, also to an upgrade
+    before, if it has not said it since: they may hold the only copy."""
+    known = {each["topic"] for each in operation.undelivered if each["rows"] is not None}
+    before = operation.deployment.operations.exclude(pk=operation.pk)
+    return _unknown(operation) | {topic for one in before for topic in _unknown(one)} - known
+
+
+def _unknown(operation: Operation) -> set[str]:
+    return {each["topic"] for each in operation.undelivered if each["rows"] is None}
 
 
 def note(operation: Operation, found: Sequence[Undelivered]) -> None:
-    """Stores the counts, beside those of groups that have ended before. The caller saves the operation."""
-    counted = {(each.element, each.unread) for each in found}
-    others = [each for each in operation.undelivered if (each["element"], each["unread"]) not in counted]
+    """Stores the counts, in an upgrade beside those of groups that have ended before. An undeployment counts
+    all of its groups at once. The caller saves the operation."""
+    counted = {each.element for each in found}
+    upgrades = operation.kind == Operation.Kind.UPGRADE
+    others = [each for each in operation.undelivered if upgrades and each["element"] not in counted]
     operation.undelivered = [*others, *(asdict(each) for each in found)]

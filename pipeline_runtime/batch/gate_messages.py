@@ -322,6 +322,7 @@ class RecordWaits(Request[None]):
     topic: str
     partition: int
     offset: int
+    registry: str  # two inputs may read one topic by two registries
     number: int  # of the schema
 
     def answered_by(self, keeper: GateKeeper) -> None:

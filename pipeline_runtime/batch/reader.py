@@ -71,7 +71,8 @@ class GroupReader:
         self.spec = spec
         self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
         self.is_planned = GroupFacts(spec, self.files, self.directory).is_planned
-        self._partitions: dict[tuple[str, int], PortionReader] = {}
+        # By input and partition: two inputs may read one topic in two ways.
+        self._partitions: dict[tuple[int, int], PortionReader] = {}
         self._reads_many = sum(item.partitions for item in self.inputs if item.topic is not None)
         self._read_last: set[PortionReader] = set()  # by this task itself, since `go_on`
         self._ahead = ReadingAhead()
@@ -140,9 +141,10 @@ class GroupReader:
         try:
             yield from self._read_portions(group_input, group_input.topic, part)
         except SchemaRegistryError as error:
-            if error.number is not None and error.place is not None:
-                waits = RecordWaits(group_input.topic, part.partition, error.place, error.number)
-                self._gate.ask(waits)
+            registry = None if group_input.reading is None else group_input.reading.registry
+            if registry is not None and error.number is not None and error.place is not None:
+                place = group_input.topic, part.partition, error.place
+                self._gate.ask(RecordWaits(*place, registry, error.number))
             raise
 
     def _read_portions(self, group_input: GroupInput, topic: str, part: Slice) -> Iterator[Portion]:
@@ -150,12 +152,12 @@ class GroupReader:
             for records in unpack(part.records, topic):
                 yield Portion.of(records.between(part.start, part.end), group_input, self.registries)
             return
-        reader = self._partitions.get((topic, part.partition))
+        reader = self._partitions.get((group_input.index, part.partition))
         if reader is None:
             reader = PortionReader(
                 self._kafka, group_input, part.partition, self._reads_many, self.registries
             )
-            self._partitions[topic, part.partition] = reader
+            self._partitions[group_input.index, part.partition] = reader
         self._read_last.add(reader)
         where = part.start, part.end, part.topic_id
         held = reader.held(*where)

@@ -91,6 +91,11 @@ class RecordReading(Frozen):
     format: RecordFormat | None = None  # where there is none, the values are JSON
 
     @property
+    def registry(self) -> str | None:
+        """Returns the name of the connection to a schema registry, if the records need one."""
+        return None if self.format is None else self.format.registry
+
+    @property
     def is_plain(self) -> bool:
         """Returns whether each record is a row with fields of the columns' types."""
         paths = [column.path for column in self.columns]

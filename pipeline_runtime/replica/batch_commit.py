@@ -106,7 +106,7 @@ class BatchCommit:
             self._spec.version,
             None if wait_ms is None else round(wait_ms),
             before.plus(rows_in, out.rows_out, dead_letters, elements),
-            self._registries.confirm(schemas, accepted),
+            self._registries.confirm(schemas, boundary.seq, accepted),
         )
         return self._commit(permit, commit, out, times)
 
@@ -147,7 +147,7 @@ class BatchCommit:
                 f"{self._spec.id}: at seq {boundary.seq} the owner's sinks stood at {committed.marks},"
                 f" and this replica's stand at {marks}: an operator of the group is not deterministic"
             )
-        self._registries.confirm(committed.schemas)
+        self._registries.confirm(committed.schemas, boundary.seq)
 
     def _measure(self, out: BatchRecords, times: BatchTimes) -> None:
         latency_ms = times.wait_ms() if out.rows_out else None

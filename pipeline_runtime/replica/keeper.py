@@ -81,7 +81,8 @@ class ReplicaKeeper:
         return self._registries(name)
 
     def record_waits(self, waits: RecordWaits) -> None:
-        self._registries.record_waits(Place(waits.topic, waits.partition, waits.offset), waits.number)
+        place = Place(waits.topic, waits.partition, waits.offset)
+        self._registries.record_waits(place, waits.registry, waits.number)
 
     # --- a processor's states
 

@@ -5,8 +5,8 @@ registries that the group's topics name, and numbers of the schemas that the gro
 
 A number stands for one schema in all batches of the group. Each COMMIT lists the numbers with digests of
 their schemas (`Commit.schemas`). A registry may return another schema for a listed number, because it was set
-up again or because its connection has another address. The batch is then not committed. So no two replicas
-read one record by two schemas.
+up again or because its connection has another address. It may also return two schemas for one number in one
+run. The batch is then not committed. So no two replicas read one record by two schemas.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pipeline_runtime.formats.schema_registry import (
 from pipeline_runtime.formats.writing import avro_text
 from pipeline_runtime.journal.records import Digests
 from pipeline_runtime.model.desired import WayOn
+from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 
 DIGESTS_MAX = 256
@@ -62,13 +63,12 @@ class RunRegistries:
 
     def __init__(self, spec: GroupSpec, registries: Registries, over: threading.Event) -> None:
         """`over`: set when the run is to end. After that, no registry is asked any more."""
-        self._by_topic = {
-            item.topic: item.reading.format.registry
+        # Two inputs may read one topic by two registries.
+        self._read = tuple(
+            (item.topic, item.reading.registry)
             for item in spec.inputs
-            if item.reading is not None
-            and item.reading.format is not None
-            and item.reading.format.registry is not None
-        }
+            if item.reading is not None and item.reading.registry is not None
+        )
         self._written = tuple(
             (writing.format.registry, writing.subject, avro_text(writing.format, output.data_schema))
             for output in spec.outputs
@@ -79,7 +79,9 @@ class RunRegistries:
         self._registries = registries
         self._over = over
         self._lock = threading.Lock()  # guards what follows
-        self._told: Digests = {}
+        # Registry -> number -> the digests that this run was told, at most two, the newest last. A number
+        # that somebody has asked for is the last one of its registry.
+        self._told: dict[str, dict[str, tuple[str, ...]]] = {}
         self._asking = 0
         self._refused: dict[tuple[str, int], SchemaRegistryError] = {}
         self._needed: list[Needed] = []
@@ -102,7 +104,7 @@ class RunRegistries:
 
     def schema(self, name: str, number: int) -> RegisteredSchema:
         """Returns the schema with a number in the registry of that name. Raises SchemaRegistryError."""
-        if name not in tuple(self._by_topic.values()):
+        if name not in [registry for _, registry in self._read]:
             raise SchemaRegistryError(f"this element reads no topic with the registry {_short(name)}.")
         try:
             with self._question():
@@ -114,9 +116,12 @@ class RunRegistries:
                     del self._refused[next(iter(self._refused))]
             raise
         with self._lock:
-            known = self._told.setdefault(name, {}).setdefault(str(number), found.digest)
-        if known != found.digest:
-            raise SchemaRegistryError(f"{_short(name)} says another schema {number} than a while ago.")
+            self._refused.pop((name, number), None)
+            told = self._told.setdefault(name, {})
+            others = [each for each in told.pop(str(number), ()) if each != found.digest]
+            told[str(number)] = (*others[-1:], found.digest)
+            if len(told) > DIGESTS_MAX:
+                del told[next(iter(told))]
         return found
 
     def number(self, name: str, subject: str, schema: str) -> int:
@@ -146,13 +151,14 @@ class RunRegistries:
 
     # -- what records wait for
 
-    def record_waits(self, place: Place, number: int) -> None:
-        """Notes that the record at `place` waits for the schema with that number."""
-        name = self._by_topic.get(place.topic)
+    def record_waits(self, place: Place, name: str, number: int) -> None:
+        """Notes that the record at `place` waits for the schema with that number in the registry `name`."""
+        if (place.topic, name) not in self._read:
+            return
         with self._lock:
-            error = self._refused.get((name or "", number))
-            if name is None or error is None:
-                return
+            error = self._refused.get((name, number))
+        if error is None:
+            return
         unknown = isinstance(error, NoSuchSchema)
         self._need(Needed(str(error), lambda: self._registries(name).schema(number), place, unknown))
 
@@ -161,30 +167,34 @@ class RunRegistries:
             if len(self._needed) < _NEEDED_MAX:
                 self._needed.append(needed)
 
-    def confirm(self, journal: Digests, accepted: Collection[str] = ()) -> Digests:
-        """Returns the digests for the next COMMIT. `journal`: those of the last COMMIT. `accepted`: the
-        `WayOn.id` of each way that a person has chosen.
+    def confirm(self, journal: Digests, seq: Seq, accepted: Collection[str] = ()) -> Digests:
+        """Returns the digests for the COMMIT of the batch `seq`. `journal`: those of the last COMMIT.
+        `accepted`: the `WayOn.id` of each way that a person has chosen.
 
         Raises SchemaRegistryError if a registry has returned another schema for a number than the journal
-        has, and no person has accepted that.
+        has, and no person has accepted that for this batch. Raises it also if a registry has returned two
+        schemas for one number in this run.
         """
         with self._lock:
             told = {name: dict(found) for name, found in self._told.items()}
-        for name, number, digest in _others(told, journal):
-            way = _way(name, number, digest)
-            if way.id not in accepted:
-                raise self._differs(name, number, journal[name][number], way)
-        return joined(journal, told)
+        for name, number, known, digests in _others(told, journal):
+            way = None if known in (None, digests[-1]) else _way(name, number, digests[-1], seq)
+            if len(digests) > 1 or way is None or way.id not in accepted:
+                raise self._differs(name, number, known, way)
+        newest = {name: {number: each[-1] for number, each in found.items()} for name, found in told.items()}
+        return joined(journal, newest)
 
-    def _differs(self, name: str, number: str, known: str, way: WayOn) -> SchemaRegistryError:
-        """Returns the error of a batch whose registry has another schema for a number than the journal."""
+    def _differs(self, name: str, number: str, known: str | None, way: WayOn | None) -> SchemaRegistryError:
+        """Returns the error of a batch whose registry has another schema for a number than before. `known`:
+        the digest in the journal, if it has one. Without one, any schema will do for the next run."""
         why = (
             f"The schema registry {_short(name)} says another schema {number} than when earlier records were"
             " read. It was set up again, or its connection leads to another one."
         )
 
         def ask() -> None:
-            if self._registries(name).schema(int(number)).digest != known:
+            found = self._registries(name).schema(int(number))
+            if known is not None and found.digest != known:
                 raise SchemaRegistryError(why)
 
         self._need(Needed(why, ask, way=way))
@@ -216,20 +226,24 @@ def joined(before: Digests, told: Digests) -> Digests:
     return found
 
 
-def _others(told: Mapping[str, Mapping[str, str]], journal: Digests) -> list[tuple[str, str, str]]:
-    """Returns the registry, the number and the new digest of each number for which the journal has another
-    digest."""
+def _others(
+    told: Mapping[str, Mapping[str, tuple[str, ...]]], journal: Digests
+) -> list[tuple[str, str, str | None, tuple[str, ...]]]:
+    """Returns the numbers that do not stand for one schema: the registry, the number, its digest in the
+    journal if that has one, and the digests that the run was told."""
     return [
-        (name, number, digest)
+        (name, number, known, digests)
         for name, found in told.items()
-        for number, digest in found.items()
-        if journal.get(name, {}).get(number, digest) != digest
+        for number, digests in found.items()
+        for known in [journal.get(name, {}).get(number)]
+        if len(digests) > 1 or known not in (None, digests[-1])
     ]
 
 
-def _way(name: str, number: str, digest: str) -> WayOn:
+def _way(name: str, number: str, digest: str, seq: Seq) -> WayOn:
+    """The choice is for one batch. So it does not act again if the registry is set up a second time."""
     return WayOn(
-        id=f"schema {number} {digest} {name}",
+        id=f"schema {number} {digest} {seq} {name}",
         title="Read by the new schema",
         cost=f"From here on, records with the number {number} are read by the schema that the registry has"
         " now. If they were written with the earlier one, their values are wrong.",

@@ -40,7 +40,7 @@ from tests.waiting import PATIENCE_S
 
 GROUP = GroupDescription({"group": "g"}, {"bootstrap": "none:1"}, {"a.csv": "/a.csv"}, "/here")
 ROWS = [[7, 1_000, b"k", b'{"v": 1}', []]]
-WAITS = RecordWaits("t", 1, 57, 9)
+WAITS = RecordWaits("t", 1, 57, "plant", 9)
 KEPT = KeepStates(["a", None], [b"\xff{}", None], [-1, 7], 1, ["b"])
 
 

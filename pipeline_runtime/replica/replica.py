@@ -467,7 +467,8 @@ class Replica:
         return self._places.start_ends(offsets, now_ms(), starts)
 
     def _moves(self, starts: Mapping[str, Any]) -> Ends | None:
-        return self._places.moves(starts, self._state.directive.accepts)
+        accepted = *self._state.directive.accepts, *self._registry_wait.chosen
+        return self._places.moves(starts, accepted)
 
     def _begin_owning(self) -> None:
         if self._run is not None:

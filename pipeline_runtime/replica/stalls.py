@@ -12,6 +12,10 @@ STALLED_S = 30.0
 """A batch that runs for longer than this is told: usual ones take a part of a second."""
 STUCK_S = 10.0
 """A replica that is told to stop does not wait for a batch that has run for longer than this."""
+BY_CLAIM = "skip"
+"""The id of a way begins so if it acts at the next CLAIM, whichever replica makes that."""
+BY_WAITING = "leave"
+"""The id of a way begins so if it acts only while the owner waits at these records."""
 _PARTITIONS_TOLD = 3
 _PARTITIONS_SKIPPED = 50
 
@@ -52,36 +56,63 @@ def read_between(start: Mapping[str, Any], end: Mapping[str, Any]) -> str:
     return "; ".join(found) + (f"; and {more} more partitions" if more else "")
 
 
-def way_behind(start: Mapping[str, Any], end: Mapping[str, Any]) -> WayOn | None:
+def way_behind(start: Mapping[str, Any], end: Mapping[str, Any], kind: str = BY_CLAIM) -> WayOn | None:
     """Returns the way to go on behind what a batch reads, or None if it reads no topic, or very
-    many partitions."""
+    many partitions. `kind`: BY_CLAIM or BY_WAITING."""
     moved = _moved(start, end)
     if not 0 < len(moved) <= _PARTITIONS_SKIPPED:
         return None
     count = sum(behind - first for _, first, behind in moved)
     records = "1 record" if count == 1 else f"{count:,} records"
     return WayOn(
-        id="skip " + " ".join(f"{name} {first} {behind}" for name, first, behind in moved),
+        id=f"{kind} " + " ".join(f"{name} {first} {behind}" for name, first, behind in moved),
         title=f"Skip {records}",
         cost=f"{records} ({read_between(start, end)}) are left out for good. It continues after them.",
     )
 
 
 def skipped(ends: Ends, accepted: Collection[str]) -> tuple[Ends, int]:
-    """Returns where a group goes on from `ends`, and how many records that leaves out: behind those that a
-    person has chosen to skip (`way_behind`), if it stands there. Otherwise that is `ends` itself."""
+    """Returns where a group goes on from `ends`, and how many records that leaves out.
+
+    A partition goes on behind the records that a person has chosen to skip (`way_behind`), if it stands at
+    the first of them. Otherwise the choice leaves out nothing, because records behind the first one can be
+    read after all. Ways of the kind BY_WAITING do not count here.
+    """
     new, left_out = dict(ends), dict(ends.get(LEFT_OUT, {}))
     count = 0
     for way in accepted:
-        kind, *parts = way.split(" ")
-        if kind != "skip" or len(parts) % 3:
-            continue
-        for name, first, behind in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-            at = new.get(name)
-            if isinstance(at, int) and int(first) <= at < int(behind):
-                new[name], count = int(behind), count + int(behind) - at
-                left_out[name] = left_out.get(name, 0) + int(behind) - at
+        for name, first, behind in _parts(way, BY_CLAIM):
+            if new.get(name) == first:
+                new[name], count = behind, count + behind - first
+                left_out[name] = left_out.get(name, 0) + behind - first
     return ({**new, LEFT_OUT: left_out}, count) if count else (ends, 0)
+
+
+def acting(offered: Collection[str], accepted: Collection[str], ends: Ends) -> tuple[str, ...]:
+    """Returns the ways that act now, of those that a person has accepted, for an owner that waits and stands
+    at `ends`. `offered`: the ids of the ways on from what it waits for.
+
+    Records are left out at the next CLAIM (BY_CLAIM), in each partition that has reached them. The others
+    keep their choice until they have. If two choices begin at one record, the one for more records counts.
+    """
+    waiting = {(name, first) for way in offered for name, first, _ in _parts(way, BY_WAITING)}
+    chosen = {part for way in accepted for part in _parts(way, BY_WAITING)}
+    left_out = [
+        f"{BY_CLAIM} {name} {first} {behind}"
+        for name, first, behind in sorted(chosen, key=lambda part: (part[0], -part[2]))
+        if (name, first) in waiting and ends.get(name, 0) >= first
+    ]
+    others = [way for way in offered if way in accepted and not _parts(way, BY_WAITING)]
+    return (*others, *left_out)
+
+
+def _parts(way: str, kind: str) -> list[tuple[str, int, int]]:
+    """Returns what a way of that kind leaves out: (`<topic>-<partition>`, from, to) for each partition."""
+    begins, *parts = way.split(" ")
+    if begins != kind or len(parts) % 3:
+        return []
+    thirds = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    return [(name, int(first), int(behind)) for name, first, behind in thirds]
 
 
 def _moved(start: Mapping[str, Any], end: Mapping[str, Any]) -> list[tuple[str, int, int]]:

@@ -203,7 +203,7 @@ def test_what_a_record_waits_for_is_asked_again(registry: RegistryServer) -> Non
     run.record_waits(Place("t", 0, 57), "reads", 101)
     run.record_waits(Place("another", 0, 57), "reads", 100)
     run.record_waits(Place("t", 0, 57), "writes", 100)
-    assert run.needed == (), "nobody has asked for that"
+    assert list(run.needed) == [], "nobody has asked for that"
     run.record_waits(Place("t", 0, 57), "reads", 100)
     [needed] = run.needed
     assert needed.unknown
@@ -214,7 +214,7 @@ def test_what_a_record_waits_for_is_asked_again(registry: RegistryServer) -> Non
     needed.ask()
     run("reads").schema(100)
     run.record_waits(Place("t", 0, 58), "reads", 100)
-    assert run.needed == (needed,), "the registry has it by now"
+    assert list(run.needed) == [needed], "the registry has it by now"
 
 
 def test_a_commit_says_of_the_newest_schemas_which_ones_they_are() -> None:

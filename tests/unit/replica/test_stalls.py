@@ -110,8 +110,8 @@ def test_what_a_person_skips_is_left_out_once_and_only_where_the_group_stands() 
     assert found == {**end, "replay": {"row": 1}, LEFT_OUT: {"t-0": 4, "t-1": 1}}
     assert count == 5
     assert skipped(found, [way.id]) == (found, 0)
-    in_the_middle, count = skipped({"t-0": 14, "t-1": 6}, [way.id])
-    assert (in_the_middle["t-0"], count) == (16, 2)
+    in_the_middle = {"t-0": 14, "t-1": 6}
+    assert skipped(in_the_middle, [way.id]) == (in_the_middle, 0), "its first records could be read after all"
     assert skipped({"t-0": 11, "t-1": 9}, [way.id]) == ({"t-0": 11, "t-1": 9}, 0)
 
 

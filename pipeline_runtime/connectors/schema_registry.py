@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -38,7 +39,11 @@ KEPT_CHARACTERS_MAX = 1 << 20
 """The most characters of all schemas of one registry that are kept."""
 KEPT_S = 600.0
 """After this time in s, the registry is asked again, because somebody may have set it up again."""
+AWAY_S = 60.0
+"""For this time in s after a registry has not answered, the kept answers count without a question."""
 KIND_CHARACTERS_MAX = 40
+_LONG_SCHEMA = re.compile(rb'\s*\{(?s:.*)"schema"\s*:\s*"')
+"""How a registry's answer begins that has a schema, if the answer is too long to be read."""
 _NO_SCHEMA = 40403
 """The code in a registry's 404 for a schema that it does not have. A server that is no registry also answers
 404, but without this code."""
@@ -59,7 +64,8 @@ class SchemaRegistry:
     """Implements formats.schema_registry.Registry. Safe for threads.
 
     It keeps each answer for KEPT_S, and then asks again. If the registry is then away, or no longer has the
-    schema, the earlier answer counts.
+    schema, the earlier answer counts. While the registry is away, the questions for kept answers do not wait
+    for it one after another.
 
     One client sends one question at a time, and other threads wait. If the question fails, the threads that
     waited for the same answer get the same error, and send no question. If the registry does not answer at
@@ -100,11 +106,13 @@ class SchemaRegistry:
         with self._asking:
             if (kept := self._fresh(key, began_s)) is not None:  # another thread has asked meanwhile
                 return kept.answer
+            with self._lock:
+                kept = self._kept.get(key)
+            if kept is not None and self._is_away():
+                return kept.answer
             try:
                 answer = self._answered(key, began_s, ask)
             except SchemaRegistryError:
-                with self._lock:
-                    kept = self._kept.get(key)
                 if kept is None:
                     raise
                 answer = kept.answer
@@ -117,10 +125,19 @@ class SchemaRegistry:
             if at_s >= began_s and (question == key or isinstance(error, _Away)):
                 raise error
         try:
-            return ask()
+            answer = ask()
         except SchemaRegistryError as error:
             self._failed = key, monotonic(), error
             raise
+        self._failed = None
+        return answer
+
+    def _is_away(self) -> bool:
+        """Returns whether the last question was not answered a short time ago. The caller holds `_asking`."""
+        if self._failed is None:
+            return False
+        _, at_s, error = self._failed
+        return isinstance(error, _Away) and monotonic() - at_s < AWAY_S
 
     def _fresh(self, key: Any, now_s: float) -> _Kept | None:
         with self._lock:
@@ -139,10 +156,10 @@ class SchemaRegistry:
 
     def _schema(self, number: int) -> RegisteredSchema:
         where = self._connection.where
-        status, answer, whole = self._asked("GET", f"/schemas/ids/{number}")
+        status, answer, content = self._asked("GET", f"/schemas/ids/{number}")
         if status == 404 and answer.get("error_code") == _NO_SCHEMA:
             raise NoSuchSchema(f"{where} has no schema {number}.")
-        if status == 200 and not whole:
+        if status == 200 and content is not None and _LONG_SCHEMA.match(content):
             return RegisteredSchema(AVRO, " " * (SCHEMA_CHARACTERS_MAX + 1))
         text, kind = answer.get("schema"), answer.get("schemaType") or AVRO
         if status != 200 or not isinstance(text, str) or not isinstance(kind, str):
@@ -165,9 +182,9 @@ class SchemaRegistry:
             raise self._odd(status)
         return number
 
-    def _asked(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any], bool]:
-        """Returns the HTTP status, the answer, and whether the answer is complete. The answer is empty if it
-        is no JSON object. The caller holds `_asking`. Raises _Away."""
+    def _asked(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any], bytes | None]:
+        """Returns the HTTP status, the answer, and how the answer begins if it is too long. The answer is
+        empty if it is no JSON object. The caller holds `_asking`. Raises _Away."""
         try:
             look_up(self._connection, threading.Event())
             if self._server is None:
@@ -177,7 +194,8 @@ class SchemaRegistry:
             self._drop_server()  # also ends a request that still runs after the time limit
             raise _Away(str(error)) from error
         found = _json(answer)
-        return answer.status, found if isinstance(found, dict) else {}, answer.whole
+        begins = None if answer.whole else answer.content
+        return answer.status, found if isinstance(found, dict) else {}, begins
 
     def _drop_server(self) -> None:
         server, self._server = self._server, None

@@ -13,10 +13,12 @@ from pipeline_runtime.batch.asked_registries import AskedRegistries
 from pipeline_runtime.batch.gate import GateServer
 from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.batch.gate_messages import NextToken
+from pipeline_runtime.connectors.schema_registry import SchemaRegistry
 from pipeline_runtime.formats.schema_registry import Registries, SchemaRegistryError
 from pipeline_runtime.model.connectors import PURPOSE_SENT, SealedConnection
 from pipeline_runtime.sealing import seal
 from tests.schema_registry import RegistryServer
+from workers.node import registries
 from workers.node.registries import NodeRegistries
 
 KEY = "cluster-key"
@@ -77,10 +79,10 @@ def test_a_registry_is_asked_once_for_a_number_also_if_its_connection_is_sealed_
     registry: RegistryServer,
 ) -> None:
     number = registry.register("t-value", '"string"')
-    registries = NodeRegistries(KEY).among(lambda: [sealed(registry)])
+    asked = NodeRegistries(KEY).among(lambda: [sealed(registry)])
     for _ in range(3):
-        assert registries("plant").schema(number).text == '"string"'
-        assert registries("plant").number("t-value", '"string"') == number
+        assert asked("plant").schema(number).text == '"string"'
+        assert asked("plant").number("t-value", '"string"') == number
     assert registry.asked == 2
 
 
@@ -89,10 +91,40 @@ def test_another_registry_under_the_name_is_asked_anew(registry: RegistryServer)
         other.register("t-value", '"long"')
         number = registry.register("t-value", '"string"')
         connections = [sealed(registry)]
-        registries = NodeRegistries(KEY).among(lambda: connections)
-        assert registries("plant").schema(number).text == '"string"'
+        asked = NodeRegistries(KEY).among(lambda: connections)
+        assert asked("plant").schema(number).text == '"string"'
         connections[:] = [sealed(other)]
-        assert registries("plant").schema(number).text == '"long"'
+        assert asked("plant").schema(number).text == '"long"'
+
+
+def test_a_preview_does_not_drop_the_registry_of_another_one(registry: RegistryServer) -> None:
+    with RegistryServer() as other:
+        other.register("t-value", '"long"')
+        number = registry.register("t-value", '"string"')
+        previewed = NodeRegistries(KEY)
+        first = previewed.among(lambda: [sealed(registry)])
+        second = previewed.among(lambda: [sealed(other)])
+        for _ in range(3):
+            assert first("plant").schema(number).text == '"string"'
+            assert second("plant").schema(number).text == '"long"'
+        assert (registry.asked, other.asked) == (1, 1)
+
+
+def test_a_registry_that_no_connection_leads_to_any_more_is_closed(
+    registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[SchemaRegistry] = []
+    monkeypatch.setattr(SchemaRegistry, "close", lambda self: closed.append(self))
+    monkeypatch.setattr(registries, "UNUSED_S", -1.0)  # at once
+    with RegistryServer() as other:
+        connections = [sealed(registry)]
+        found = NodeRegistries(KEY).among(lambda: connections)
+        first = found("plant")
+        assert found("plant") is first
+        assert closed == [], "a connection leads to it"
+        connections[:] = [sealed(other)]
+        assert found("plant") is not first
+        assert closed == [first]
 
 
 def test_a_connection_that_is_of_no_use_is_told_in_words_without_its_secret(registry: RegistryServer) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from pipeline_runtime.connectors.http_out import Answer, Server
-from pipeline_runtime.connectors.http_poll import BODY_BYTES_MAX
+from pipeline_runtime.connectors.http_poll import BODY_BYTES_MAX, followed
 from pipeline_runtime.connectors.payloads import parts_of, step_to
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError, Probed, shown_value
 from pipeline_runtime.model.connectors import PARTS_MAX, ROWS_SHOWN, VALUE_MAX, Found, FoundPart
@@ -25,30 +25,40 @@ ROWS_LOOKED_AT = 100
 """How many rows are looked at for fields and their types."""
 _DEPTH_MAX = 4
 _PLAIN = {"Accept": "application/json", "Accept-Encoding": "identity"}
+_NOT_SENT = " The headers that an element adds of its own are not sent here."
 
 
 def probe(connection: HttpConnection, path: str) -> Probed:
     """Asks for `path`, or for /, and shows the first rows, and what may be ticked: the arrays of rows in the
     answer, or the fields of one of them."""
     place = rows_at(path)
-    asked = path if place is None else place.path
-    asked = asked if asked.startswith("/") else f"/{asked}"
+    at = path if place is None else place.path
+    at = at if at.startswith("/") else f"/{at}"
     server = Server(connection, CONNECT_S - 1)
     try:
-        answer = server.ask("GET", asked, headers=_PLAIN, bytes_max=BODY_BYTES_MAX)
+        # Where a server leads from / to says nothing about the connection: often it is a page to log in.
+        answer = (
+            followed(server, connection, at, _PLAIN)
+            if path
+            else server.ask("GET", at, headers=_PLAIN, bytes_max=BODY_BYTES_MAX)
+        )
     finally:
         server.close()
+    not_sent = _NOT_SENT if path else ""
     if answer.status in (401, 403):
-        raise ConnectorError(f"{connection.where} answers {answer.status}. Check the token.", lasting=True)
-    words = f"Connected. The server answers {answer.status} to GET {asked}."
+        raise ConnectorError(
+            f"{connection.where} answers {answer.status}. Check the token.{not_sent}", lasting=True
+        )
+    words = f"Connected. The server answers {answer.status} to GET {at}."
     if not 200 <= answer.status < 300:
-        return Probed(words)
+        return Probed(words + not_sent)
     try:
         body = _body(answer)
     except ValueError as error:
         return Probed(f"{words} {error}")
-    found = arrays(asked, body) if place is None else fields_of(place, body)
-    return Probed(words, _first_rows(body), tuple(found))
+    if place is not None:
+        return Probed(words, found=tuple(fields_of(place, body)))
+    return Probed(words, _first_rows(body), tuple(arrays(at, body)))
 
 
 def _body(answer: Answer) -> Any:

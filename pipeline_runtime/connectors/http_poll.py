@@ -96,18 +96,7 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
         # What is not packed cannot be much more than it seems.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         headers |= {each.name: each.value for each in params.headers}
-        path = params.path
-        for _ in range(REDIRECTIONS_MAX + 1):
-            answer = server.ask(
-                "GET", path, headers={**headers, **self._seen.conditions}, bytes_max=BODY_BYTES_MAX
-            )
-            if answer.status not in _REDIRECTIONS:
-                return answer
-            path = redirected(answer, path, self.place.connection)
-        raise ConnectorError(
-            f"{self.place.connection.where} leads from {params.path} to other places again and again.",
-            lasting=True,
-        )
+        return followed(server, self.place.connection, params.path, {**headers, **self._seen.conditions})
 
     def _tell_missed(self, intake: Intake, missed: int) -> None:
         if missed:
@@ -116,6 +105,19 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
                 f"{missed} polls of {where} gave no usable answer, or Fogline could not take the"
                 " rows in time. Rows that it had only in that time are lost"
             )
+
+
+def followed(server: Server, connection: HttpConnection, path: str, headers: Mapping[str, str]) -> Answer:
+    """Asks for a path, and for where its answer leads to at the same server. Raises ConnectorError."""
+    at = path
+    for _ in range(REDIRECTIONS_MAX + 1):
+        answer = server.ask("GET", at, headers=headers, bytes_max=BODY_BYTES_MAX)
+        if answer.status not in _REDIRECTIONS:
+            return answer
+        at = redirected(answer, at, connection)
+    raise ConnectorError(
+        f"{connection.where} leads from {path} to other places again and again.", lasting=True
+    )
 
 
 def _put(intake: Intake, records: Sequence[Record], stop: threading.Event) -> bool:

@@ -34,7 +34,7 @@ from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.masked import Masked, log_without_secrets
 from pipeline_runtime.connectors.name_servers import look_up
 from pipeline_runtime.connectors.sample import sampled
-from pipeline_runtime.connectors.sdk import ConnectorError
+from pipeline_runtime.connectors.sdk import ConnectorError, shown_rows
 from pipeline_runtime.model.connectors import SampleAnswer, TestAnswer
 
 log = logging.getLogger(__name__)
@@ -61,9 +61,10 @@ def probe(asked: Any, masked: Masked) -> TestAnswer:
         probed = (
             named(kind.search)(connection, find) if find else named(kind.probe)(connection, asked["path"])
         )
+        rows = shown_rows(probed.rows)
+        return TestAnswer(works=True, words=probed.words, rows=rows, found=probed.found)
     except Exception as error:
         return TestAnswer(works=False, words=masked(str(in_words(error, where))))
-    return TestAnswer(works=True, words=probed.words, rows=probed.rows, found=probed.found)
 
 
 def sample(asked: Any, masked: Masked) -> SampleAnswer:

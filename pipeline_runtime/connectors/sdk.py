@@ -14,14 +14,16 @@ without Kafka.
 
 from __future__ import annotations
 
+import json
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
-from pipeline_runtime.model.connectors import VALUE_MAX, Found
+from pipeline_runtime.model.connectors import PARTS_MAX, ROWS_SHOWN, VALUE_MAX, Found
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.connections import ConnectionFields
 
@@ -372,4 +374,19 @@ def shown_value(value: Any) -> str | int | float | bool | None:
     """Returns a value in the form that people see. A long text is cut to VALUE_MAX characters."""
     if value is None or isinstance(value, bool | int | float):
         return value
-    return str(value)[:VALUE_MAX]
+    if isinstance(value, dict | list):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    return _shown_text(str(value))
+
+
+def shown_rows(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Returns the first rows as they are shown to people: ROWS_SHOWN rows, and PARTS_MAX values of each."""
+    return tuple(
+        {_shown_text(name): shown_value(value) for name, value in islice(row.items(), PARTS_MAX)}
+        for row in islice(rows, ROWS_SHOWN)
+    )
+
+
+def _shown_text(text: str) -> str:
+    # A half of a pair of UTF-16 cannot be sent on.
+    return text[:VALUE_MAX].encode(errors="replace").decode()

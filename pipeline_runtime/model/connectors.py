@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -16,7 +16,10 @@ PURPOSE_SENT = "connection of a node"
 ROWS_SHOWN = 5
 """How many rows a test of a connection shows at most."""
 PARTS_MAX = 100
-"""How many parts of something found are told at most."""
+"""How many parts of something found, or columns of a row, are told at most."""
+FOUND_MAX = 5_000
+"""How many things an answer has at most."""
+PATH_MAX = 5_000
 FIND_MAX = 200
 VALUE_MAX = 200
 """How long a text may be that is shown as a value."""
@@ -68,7 +71,7 @@ class TestQuestion(Frozen):
     id: str
     kind: str
     sealed: str
-    path: str = Field(default="", max_length=2000)
+    path: str = Field(default="", max_length=PATH_MAX)
     find: str = Field(default="", max_length=FIND_MAX)
 
 
@@ -83,7 +86,7 @@ class FoundPart(Frozen):
 class Found(Frozen):
     """Something that a system has and an element may use: a topic, a table, a node of a tree."""
 
-    path: str = Field(max_length=5000)
+    path: str = Field(max_length=PATH_MAX)
     title: str = Field(max_length=5000)
     type: str = Field(default="", max_length=400)  # of its values, if the system tells it, in its words
     unit: str = Field(default="", max_length=400)
@@ -102,8 +105,11 @@ class TestAnswer(Frozen):
 
     works: bool
     words: str  # what was found, or the reason why not and what to do
-    rows: tuple[dict[str, Any], ...] = ()  # the first ones
-    found: tuple[Found, ...] = ()
+    # the first ones
+    rows: tuple[Annotated[dict[str, Any], Field(max_length=PARTS_MAX)], ...] = Field(
+        default=(), max_length=ROWS_SHOWN
+    )
+    found: tuple[Found, ...] = Field(default=(), max_length=FOUND_MAX)
 
 
 SAMPLE_S = 4.0

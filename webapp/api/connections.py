@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from ninja import Router, Status
 from pydantic import Field
 
-from pipeline_runtime.model.connectors import FIND_MAX
+from pipeline_runtime.model.connectors import FIND_MAX, PATH_MAX
 from pipeline_runtime.model.simulated import SIMULATED
 from webapp.accounts.models import Role
 from webapp.api.accounts import Body
@@ -31,7 +31,7 @@ class NewConnection(FieldsIn):
 
 class TestIn(Body):
     node: str = Field("", max_length=120)
-    path: str = Field("", max_length=2000)
+    path: str = Field("", max_length=PATH_MAX)
     find: str = Field("", max_length=FIND_MAX)
     fields: dict[str, Any] | None = None
 

@@ -14,10 +14,11 @@ import pytest
 
 from pipeline_runtime.connectors import http_poll
 from pipeline_runtime.connectors.delivery import ingest
+from pipeline_runtime.connectors.http_browse import probe
 from pipeline_runtime.connectors.http_poll import HttpPollIngester
 from pipeline_runtime.connectors.intake import SpooledIntake
 from pipeline_runtime.connectors.report import Report
-from pipeline_runtime.connectors.sdk import Place, Record
+from pipeline_runtime.connectors.sdk import ConnectorError, Place, Record
 from pipeline_runtime.connectors.spool import Spool
 from pipeline_runtime.connectors.trial import MemoryIntake, RunningTrial, Taken, trial_ingester
 from pipeline_runtime.operators.http import HttpConnection
@@ -205,8 +206,14 @@ def test_a_redirection_is_followed_here_and_the_token_goes_nowhere_else() -> Non
         server.answer = lambda path, headers: (
             (302, {"Location": "/new"}, b"") if path == "/rows" else (200, {}, b'{"v": 1}')
         )
-        assert trial_ingester(ingester(port), 1, 60).rows[0] == {"v": 1}
+        reads = ingester(port)
+        connection = reads.place.connection
+        assert trial_ingester(reads, 1, 60).rows[0] == {"v": 1}
+        assert probe(connection, "/rows").rows == ({"v": 1},)
         server.answer = lambda path, headers: (302, {"Location": f"http://127.0.0.1:{other}/"}, b"")
+        assert probe(connection, "").words == "Connected. The server answers 302 to GET /."
+        with pytest.raises(ConnectorError, match="does not follow to another place"):
+            probe(connection, "/rows")
         running = RunningTrial(ingester(port))
         wait_until(lambda: "does not follow to another place" in running.status.why, "the words")
         running.stop()

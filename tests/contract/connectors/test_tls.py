@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pipeline_runtime.connectors import http_out, mqtt_topics, postgresql_tables
+from pipeline_runtime.connectors import http_browse, mqtt_topics, postgresql_tables
 from pipeline_runtime.connectors.http_in import HttpIngester
 from pipeline_runtime.connectors.sdk import ConnectorError, Place, Probed
 from pipeline_runtime.connectors.trial import RunningTrial
@@ -145,10 +145,10 @@ def test_http_out(authority: Authority, tmp_path: Path) -> None:
         right = HttpConnection.model_validate({**known, "port": port})
         # The reason may be lost with the connection.
         no_own = ("wants one and there is none", "has closed the connection")
-        assert_told(http_out.probe, right, authority, *no_own)
+        assert_told(http_browse.probe, right, authority, *no_own)
     with https_server(tmp_path, authority.sign(days=-1), authority) as port:
         old = HttpConnection.model_validate({**known, "port": port})
-        assert "has expired. Its administrator" in why(http_out.probe, old)
+        assert "has expired. Its administrator" in why(http_browse.probe, old)
 
 
 def webhook(port: int, own: Pair) -> HttpIngester:

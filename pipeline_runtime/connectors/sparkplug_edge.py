@@ -99,10 +99,12 @@ class EdgeNode:
         """Returns one filter for all that it writes and reads, for people."""
         return self.topic("+") if self._column is None else self.topic("+", "#")
 
-    def begin(self, session: int, now_ms: int) -> bytes:
+    def begin(self, session: int, now_ms: int, now_s: float = 0.0) -> bytes:
         """Returns the death of a connection that is made now. `session`: by which number its birth and its
-        death belong together, 0 to 255."""
+        death belong together, 0 to 255. `now_s`: the time for `silent`."""
         self._session = session
+        for each in self._devices.values():  # nobody knows how long their rows have waited
+            each.sent_s = now_s
         payload = new_payload(timestamp=now_ms)
         self._add_session(payload, now_ms)
         return _bytes(payload)
@@ -122,14 +124,19 @@ class EdgeNode:
             if each.is_born:
                 yield self._birth_of(each, now_ms)
 
-    def birth_before(self, row: Mapping[str, Any], now_ms: int) -> Message | None:
-        """Returns the birth of a row's device if it is new or was away. It is sent. Raises ValueError if the
-        row names no device."""
+    def birth_before(self, row: Mapping[str, Any], now_ms: int, now_s: float = 0.0) -> Message | None:
+        """Returns the birth of a row's device if it is new or was away. It is sent, so it takes the number of
+        the message before it was made. `now_s`: the time for `silent`. Raises ValueError as `data`."""
         source = self._source(row)
-        return None if source is self._itself or source.is_born else self._birth_of(source, now_ms)
+        if source is self._itself or source.is_born:
+            return None
+        self._devices[source.name] = source
+        source.sent_s = now_s
+        return self._birth_of(source, now_ms)
 
     def data(self, row: Mapping[str, Any], time_ms: int, now_ms: int) -> Message:
-        """Returns the message of a row. Raises ValueError if Sparkplug cannot say one of its values."""
+        """Returns the message of a row. Raises ValueError if the row names no device, or if Sparkplug cannot
+        say one of its values."""
         source = self._source(row)
         payload = new_payload(timestamp=now_ms, seq=self._seq)
         for alias, each in enumerate(self._metrics, source.first_alias):
@@ -168,7 +175,7 @@ class EdgeNode:
                 yield Message(self.topic("DDEATH", each.name), _bytes(payload))
 
     def _source(self, row: Mapping[str, Any]) -> _Source:
-        """Raises ValueError."""
+        """Returns a new one, which is not kept, for a device that was never born. Raises ValueError."""
         if self._column is None:
             return self._itself
         name = row.get(self._column)
@@ -180,13 +187,11 @@ class EdgeNode:
             sparkplug_id(name)
         except ValueError as error:
             raise ValueError(f"its {self._column} names no device: {error}") from error
-        if name not in self._devices:
-            if len(self._devices) >= DEVICES_MAX:
-                raise ValueError(
-                    f"the edge node has {DEVICES_MAX} devices already, and sends no more of them"
-                )
-            self._devices[name] = _Source(name, 1 + len(self._devices) * len(self._metrics))
-        return self._devices[name]
+        if name in self._devices:
+            return self._devices[name]
+        if len(self._devices) >= DEVICES_MAX:
+            raise ValueError(f"the edge node has {DEVICES_MAX} devices already, and sends no more of them")
+        return _Source(name, 1 + len(self._devices) * len(self._metrics))
 
     def _data_topic(self, source: _Source) -> str:
         return self.topic("DDATA" if source.name else "NDATA", source.name)

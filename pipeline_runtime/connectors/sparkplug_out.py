@@ -30,14 +30,13 @@ from pipeline_runtime.operators.sparkplug import SparkplugOutParams
 
 HOST_S = 2.0
 """How long the broker may take to say the state of the primary host."""
-BIRTH_EVERY_S = 1.0
+BIRTH_EVERY_S = SILENCE_EVERY_S = 1.0
+"""How often births are sent, and how often it is looked which devices are silent, at most."""
 UNCONFIRMED_BYTES = 1 << 20
-"""After so many bytes it is looked what the broker has passed on."""
+"""So many bytes may be on their way to the broker and back."""
 PASSED_S = 2.0
-"""A broker that has not passed a message on by then is asked whether it goes on at all."""
+"""A broker that has passed nothing on for so long is asked whether it goes on at all."""
 _NAMED = 3
-_NO_ROW = -1
-"""Stands for the place of a row, for a message that has none."""
 
 
 class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
@@ -55,7 +54,7 @@ class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
         self._life: Life | None = None
         self._passed_on = PassedOn()
         self._is_born = False
-        self._birth_s = float("-inf")
+        self._birth_s = self._silence_s = float("-inf")
         self._asked = threading.Event()
 
     def beats(self) -> int | None:
@@ -66,12 +65,13 @@ class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
         life = self._begun(epoch)
         for left in life.left:
             self._end_connection_of(left)
-        death = self._edge.begin(life.number, _now_ms())
+        death = self._edge.begin(life.number, _now_ms(), monotonic())
         session = Session(
             self.place.connection, self._client_id(epoch), will=Will(self._edge.topic("NDEATH"), death)
         )
         session.client.on_message = self._take
-        self._session, self._passed_on = session, PassedOn()
+        self._session = session
+        self._passed_on.begin()
         session.connect()
         topics = [self._edge.topic("NCMD"), *self._edge.own_topics]
         if self._host is not None:
@@ -83,31 +83,21 @@ class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
         # A later owner that has begun by now ends this connection before it sends anything. Another one that
         # begins now sees this one, too.
         self.notes.change(lambda noted: Noted(mark=alone(life_of(noted.mark), life).mark()))
-        self._begin_to_send(session)
+        self._send_births(session)
+        self._settle(session)
 
     def deliver(self, batch: Batch) -> Sequence[Refused]:
         session = self._connected()
         refused: list[Refused] = []
-        unconfirmed = 0
-        for place, (row, time_ms) in enumerate(zip(batch.rows, batch.times_ms, strict=True)):
+        for place in range(len(batch.rows)):
             self._connected()
             try:
-                birth = self._edge.birth_before(row, _now_ms())
-                if birth is not None:
-                    unconfirmed += self._send_birth(session, birth)
-                message = self._edge.data(row, time_ms, _now_ms())
-                size = _size_of(message)
-                session.check_size(size)
+                self._send_row(session, batch, place)
             except ValueError as error:
                 refused.append(Refused(place, str(error)))
-                continue
-            self._publish(session, message, place)
-            self._edge.sent(row, time_ms, monotonic())
-            unconfirmed += size
-            if unconfirmed > UNCONFIRMED_BYTES:
-                refused += self._dropped(session)
-                unconfirmed = 0
-        return [*refused, *self._dropped(session)]
+            if self._passed_on.waiting_bytes > UNCONFIRMED_BYTES:
+                refused += self._dropped(session, batch)
+        return [*refused, *self._dropped(session, batch)]
 
     def idle(self) -> None:
         self._connected()
@@ -154,81 +144,116 @@ class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
         if self._passed_on.has_other:
             raise ConnectorError(
                 f"At {self._session.where}, another client sends as the edge node {self._edge.words}, and "
-                "hosts take the two for one. Give one of them another edge node id. Rows wait."
+                "hosts take the two for one. Give one of them another edge node id. Rows wait until then.",
+                lasting=True,
             )
         if self._host is not None and not self._host.online.is_set():
             raise self._host_is_away()
         if self._asked.is_set() and monotonic() - self._birth_s >= BIRTH_EVERY_S:
             self._send_births(self._session)
-        silent_s = self.place.params.silent_s
-        if silent_s is not None:
-            for death in self._edge.silent(monotonic() - silent_s, _now_ms()):
-                self._session.client.publish(*death, 0)
+        self._send_deaths(self._session)
         return self._session
 
     # -- what the broker has passed on -------------------------------------------------------------------
 
-    def _publish(self, session: Session, message: Message, place: int = _NO_ROW) -> None:
+    def _publish(self, session: Session, message: Message, place: int | None = None) -> None:
+        """`place`: of the row, if it is a message of a row."""
         self._passed_on.sends(*message, place)
         session.client.publish(*message, 0)
 
-    def _begin_to_send(self, session: Session) -> None:
-        """Returns when the broker has passed on the births. Raises ConnectorError."""
-        self._send_births(session)
-        if not self._comes_back(session):
-            raise self._is_mute(session)
+    def _send_row(self, session: Session, batch: Batch, place: int) -> Message:
+        """Sends a row, behind the birth of its device if that is new or was away. Raises ValueError if the
+        row cannot be sent, and ConnectorError."""
+        row, time_ms = batch.rows[place], batch.times_ms[place]
+        message = self._edge.data(row, time_ms, _now_ms())
+        session.check_size(_size_of(message))
+        birth = self._edge.birth_before(row, _now_ms(), monotonic())
+        if birth is not None:
+            self._send_birth(session, birth)
+            message = self._edge.data(row, time_ms, _now_ms())
+        self._publish(session, message, place)
+        self._edge.sent(row, time_ms, monotonic())
+        return message
 
     def _send_births(self, session: Session) -> None:
+        self._settle(session)  # no probe comes between the births
         self._asked.clear()
         self._birth_s = monotonic()
         for birth in self._edge.births(_now_ms()):
             self._send_birth(session, birth)
+            if self._passed_on.waiting_bytes > UNCONFIRMED_BYTES:
+                self._settle(session)
 
-    def _send_birth(self, session: Session, birth: Message) -> int:
-        """Returns its size in bytes. Raises ConnectorError if the broker says that it does not take it."""
-        size = _size_of(birth)
+    def _send_birth(self, session: Session, birth: Message) -> None:
+        """Raises ConnectorError if the broker says that it does not take it."""
         try:
-            session.check_size(size)
+            session.check_size(_size_of(birth))
         except ValueError as error:
             raise ConnectorError(
                 f"A birth is too large for {session.where}: {error}. Send fewer columns.", lasting=True
             ) from error
         self._publish(session, birth)
         self._is_born = True
-        return size
 
-    def _dropped(self, session: Session) -> list[Refused]:
-        """Returns the rows that the broker has dropped, when it has passed on all others. Raises
-        ConnectorError if it passes on nothing."""
+    def _send_deaths(self, session: Session) -> None:
+        silent_s, now_s = self.place.params.silent_s, monotonic()
+        if silent_s is None or now_s - self._silence_s < SILENCE_EVERY_S:
+            return
+        self._silence_s = now_s
+        for death in self._edge.silent(now_s - silent_s, _now_ms()):
+            session.client.publish(*death, 0)
+
+    def _dropped(self, session: Session, batch: Batch) -> list[Refused]:
+        """Returns the rows that have not come back, also when each was sent once more by itself. Raises
+        ConnectorError if the broker passes on nothing."""
+        self._settle(session)
+        whys = ((place, self._sent_again(session, batch, place)) for place in self._passed_on.dropped())
+        return [Refused(place, why) for place, why in whys if why]
+
+    def _sent_again(self, session: Session, batch: Batch, place: int) -> str:
+        """Sends a row by itself. Returns why it is refused, or an empty text. Raises ConnectorError."""
+        self._connected()
+        try:
+            message = self._send_row(session, batch, place)
+        except ValueError as error:
+            return str(error)
+        self._publish(session, self._edge.probe(message.topic, _now_ms()))
+        self._settle(session)
+        if not self._passed_on.dropped():
+            return ""
+        return (
+            f"its message of {_size_of(message)} bytes did not come back from the broker, also when it was "
+            "sent again by itself, while a short message behind it did. Whether hosts have it is not known"
+        )
+
+    def _settle(self, session: Session) -> None:
+        """Returns when it is known of all messages what became of them. Raises ConnectorError if the broker
+        passes on nothing."""
         if not self._waited(session):
             # What comes behind a row that is dropped tells so. Nothing may come behind the last one.
             for topic in self._passed_on.missing():
                 if not topic.split("/")[2].endswith("BIRTH"):
                     self._publish(session, self._edge.probe(topic, _now_ms()))
-            if not self._comes_back(session):
+            try:
+                session.confirm(f"{self._edge.topic('NCMD')}/none")
+            except ConnectorError:
+                self._check(session)
+                raise
+            self.goes_on()
+            if not self._waited(session):
                 raise self._is_mute(session)
         self.goes_on()
-        why = "the broker does not pass it on: it may be larger than the broker takes"
-        return [Refused(place, why) for place in self._passed_on.dropped() if place != _NO_ROW]
-
-    def _comes_back(self, session: Session) -> bool:
-        """Returns whether all that was sent has come back, as far as the broker has not dropped it. Raises
-        ConnectorError if the broker does not answer."""
-        if self._waited(session):
-            return True
-        try:
-            session.confirm(f"{self._edge.topic('NCMD')}/none")
-        except ConnectorError:
-            self._check(session)
-            raise
-        self.goes_on()
-        return self._waited(session)
 
     def _waited(self, session: Session) -> bool:
-        until_s = monotonic() + PASSED_S
-        while not (came := self._passed_on.wait(LOOK_S)) and monotonic() < until_s:
+        """Returns whether it is known of all messages what became of them. It waits as long as one after the
+        other comes back."""
+        waiting, until_s = self._passed_on.waiting_bytes, monotonic() + PASSED_S
+        while not (is_known := self._passed_on.wait(LOOK_S)) and monotonic() < until_s:
             self._check(session)
-        return came
+            if self._passed_on.waiting_bytes < waiting:
+                waiting, until_s = self._passed_on.waiting_bytes, monotonic() + PASSED_S
+                self.goes_on()
+        return is_known
 
     def _check(self, session: Session) -> None:
         """Raises ConnectorError if the connection was lost."""
@@ -251,8 +276,8 @@ class SparkplugDeliverer(Deliverer[SparkplugOutParams, MqttConnection]):
         silent = self._passed_on.missing()[:_NAMED]
         return ConnectorError(
             f"{session.where} does not pass on what this user writes to {', '.join(silent)}, so rows wait. "
-            f"{self._rights} If the user has that right, the message is larger than the broker takes: send "
-            "fewer columns.",
+            f"{self._rights} If the user has that right, the broker may have too much to do, or the message "
+            "may be larger than it takes: send fewer columns.",
             lasting=True,
         )
 

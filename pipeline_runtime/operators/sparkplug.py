@@ -104,22 +104,25 @@ class SparkplugOut(ConnectorSink):
     asks for it (`Node Control/Rebirth`), and no more often than once a second.
 
     Sparkplug sends data with QoS 0, which no broker confirms. So the element subscribes to its own messages:
-    a row counts as delivered when the broker has passed it on to the element, too. If the broker passes on
-    nothing, the element says so, and its rows wait. What the broker passes on to a host that is away is lost
-    there. With a *primary host* rows wait in the element's own stream, which holds 1 GiB, until that host
-    says that it is online. After a loss of the connection, a move or a restoration, some of the last rows
-    come again.
+    a row counts as delivered when the broker has passed it on to the element, too. A row that does not come
+    back is sent once more, as historical if later rows have been sent. So hosts may get it twice. If the
+    broker passes on nothing, the element says so, and its rows wait. What the broker passes on to a host that
+    is away is lost there. With a *primary host* rows wait in the element's own stream, which holds 1 GiB,
+    until that host says that it is online. After a loss of the connection, a move or a restoration, some of
+    the last rows come again.
 
     With a *column for the device* each row is of the device that it names. The first row of a device brings
     its birth (`DBIRTH`), and each row is a message `DDATA`. The edge node has at most 1,000 devices, counted
     since the element has begun on its node. After a *silence* hosts are told that the device is away
-    (`DDEATH`), and its next row brings another birth.
+    (`DDEATH`), and its next row brings another birth. Each new connection counts the silence anew.
 
-    A time before 1970, a text that cannot be sent, a row that names no device, and a row that the broker
-    drops, since it is too large for it, go to the dead letters.
+    A time before 1970, a text that cannot be sent, a row that names no device, and a row that does not come
+    back twice go to the dead letters. Such a row may be larger than the broker takes. Hosts may have it all
+    the same, if it was lost on its way back only.
 
     Only the element's newest owner is an edge node of the broker: it ends the connections of earlier ones
-    before its birth, and they begin no other. If another client sends as this edge node, the element says so.
+    before its birth, and they begin no other. If another client sends as this edge node, the element says so,
+    and all its rows wait until that client has another edge node id. It looks for that once a minute.
     """
 
     type = "sparkplug-out"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -11,8 +13,10 @@ import pytest
 
 from pipeline_runtime.connectors import mqtt_session, sparkplug_out
 from pipeline_runtime.connectors.mqtt import MqttIngester
+from pipeline_runtime.connectors.mqtt_session import Session
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Noted, Place
 from pipeline_runtime.connectors.sparkplug import parsed, rebirth_command
+from pipeline_runtime.connectors.sparkplug_edge import Message
 from pipeline_runtime.connectors.sparkplug_host import state, state_topic
 from pipeline_runtime.connectors.sparkplug_out import SparkplugDeliverer
 from pipeline_runtime.connectors.trial import MemoryNotes, RunningTrial, trial_deliverer
@@ -303,13 +307,64 @@ def test_a_row_that_the_broker_drops_without_a_word_is_a_dead_letter(
     large = {"line": "x" * 1000, "speed": 1.0}
     rows = [{"line": "l1", "speed": 0.5}, large, {"line": "l1", "speed": 1.5}]
     [refused] = sends.deliver(Batch(rows, [BORN_MS] * 3, [0, 1, 2], 0, 3))
-    assert (refused.row, refused.reason.startswith("the broker does not pass it on")) == (1, True)
-    heard.comes("NBIRTH", "NDATA", "NDATA")
+    assert refused.row == 1
+    assert re.search(
+        r"message of 1\d{3} bytes did not come back .* hosts have it is not known", refused.reason
+    )
+    *_, asked = heard.comes("NBIRTH", "NDATA", "NDATA", "NDATA")
+    assert not asked.metrics
     # Nothing comes behind the last one, so a message without a row is sent.
     monkeypatch.setattr(sparkplug_out, "PASSED_S", 0.3)
     [refused] = sends.deliver(Batch([large], [BORN_MS], [3], 3, 4))
     assert refused.row == 0
     monkeypatch.undo()
+    sends.close()
+
+
+def test_a_row_that_comes_back_when_it_is_sent_again_is_no_dead_letter(
+    broker: Broker, hear: Hear, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = hear("overload")
+    sends = deliverer(broker, "overload")
+    sends.open(1)
+    session = sends._session
+    assert session is not None
+    publish, sent = session.client.publish, count()
+
+    def drop_second(topic: str, payload: bytes, qos: int) -> None:
+        if next(sent) != 1:
+            publish(topic, payload, qos)
+
+    monkeypatch.setattr(session.client, "publish", drop_second)
+    assert sends.deliver(batch(0.5, 1.5, 2.5)) == []
+    rows = heard.comes("NBIRTH", "NDATA", "NDATA", "NDATA", "NDATA")[1:4]
+    assert [each.metrics[-1].double_value for each in rows] == [0.5, 2.5, 1.5]
+    assert [each.metrics[-1].is_historical for each in rows] == [False, False, True]
+    monkeypatch.undo()
+    sends.close()
+
+
+def test_births_wait_for_those_before_them(
+    broker: Broker, hear: Hear, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = hear("births")
+    monkeypatch.setattr(sparkplug_out, "UNCONFIRMED_BYTES", 1)
+    sends = deliverer(broker, "births", device="line")
+    sends.open(1)
+    rows = [{"line": name, "speed": 1.5} for name in ("l1", "l2")]
+    assert sends.deliver(Batch(rows, [BORN_MS] * 2, [0, 1], 0, 2)) == []
+    sends.close()
+    waiting: list[int] = []
+    send_birth = sends._send_birth
+
+    def noted(session: Session, birth: Message) -> None:
+        waiting.append(sends._passed_on.waiting_bytes)
+        send_birth(session, birth)
+
+    monkeypatch.setattr(sends, "_send_birth", noted)
+    sends.open(1)
+    assert waiting == [0, 0, 0]
+    heard.comes("NBIRTH", "DBIRTH/l1", "DBIRTH/l2")
     sends.close()
 
 
@@ -377,6 +432,13 @@ def test_rows_of_devices_come_behind_their_births_and_a_silent_device_dies(
     rows = [{"line": name, "speed": 1.5} for name in ("l1", "l2", None)]
     [refused] = sends.deliver(Batch(rows, [BORN_MS] * 3, [0, 1, 2], 0, 3))
     assert (refused.row, refused.reason.startswith("its line names no device")) == (2, True)
+    session = sends._session
+    assert session is not None
+    with monkeypatch.context() as small:
+        # A device whose first row is refused is not born.
+        small.setattr(session, "packet_bytes_max", 1)
+        [refused] = sends.deliver(Batch([{"line": "l3", "speed": 1.5}], [BORN_MS], [3], 3, 4))
+    assert "the broker takes at most 1" in refused.reason
     messages = heard.comes("NBIRTH", "DBIRTH/l1", "DDATA/l1", "DBIRTH/l2", "DDATA/l2")
     assert [each.seq for each in messages] == [0, 1, 2, 3, 4]
     assert [each.alias for each in messages[-1].metrics] == [2]
@@ -392,12 +454,15 @@ def test_another_client_with_the_same_ids_is_told(broker: Broker) -> None:
     sends.open(1)
     broker.publish("spBv1.0/plant/NBIRTH/twin", b"")
 
-    def told() -> str:
+    def told() -> ConnectorError | None:
         try:
             sends.idle()
         except ConnectorError as error:
-            return str(error)
-        return ""
+            return error
+        return None
 
-    assert "another client sends as the edge node plant/twin" in wait_until(told, "the words")
+    error = wait_until(told, "the words")
+    assert "another client sends as the edge node plant/twin" in str(error)
+    assert "Rows wait" in str(error)
+    assert error.lasting
     sends.close()

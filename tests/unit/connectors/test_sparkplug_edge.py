@@ -184,6 +184,26 @@ def test_each_device_is_born_before_its_first_row_and_has_aliases_of_its_own() -
     assert node.birth_before(rows[1], NOW_MS) is not None
 
 
+def test_a_device_is_kept_from_its_birth_on_and_is_not_silent_then() -> None:
+    node = edge_node(device="text")
+    node.begin(0, NOW_MS)
+    list(node.births(NOW_MS))
+    with pytest.raises(ValueError, match="before 1970"):
+        node.data({**ROW, "text": "bad", "at": "1969-12-31T23:59:59+00:00"}, NOW_MS, NOW_MS)
+    node.data({**ROW, "text": "too large"}, NOW_MS, NOW_MS)
+    assert len(list(node.births(NOW_MS))) == 1
+    first = node.data({**ROW, "text": "saw"}, NOW_MS, NOW_MS)
+    assert node.birth_before({**ROW, "text": "saw"}, NOW_MS, now_s=5) is not None
+    again = node.data({**ROW, "text": "saw"}, NOW_MS, NOW_MS)
+    assert (seq_of(first), seq_of(again)) == (1, 2)
+    assert [each.alias for each in parsed(again.payload).metrics] == [1, 2, 3, 4]
+    assert list(node.silent(5, NOW_MS)) == []
+    # Its rows may wait while there is no connection.
+    node.begin(1, NOW_MS, now_s=50)
+    assert list(node.silent(50, NOW_MS)) == []
+    assert len(list(node.silent(51, NOW_MS))) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [(None, "1 to 200"), ("a/b", "no +"), ("\ud800", "no text can have"), ("x" * 201, "1 to 200")],

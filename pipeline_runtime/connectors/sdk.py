@@ -354,8 +354,8 @@ class Probed:
 
 
 class Probe(Protocol):
-    """Tries a connection within 6 s. `path` names the `Found` to look into. An empty `path` stands for the
-    whole system."""
+    """Tries a connection. `path` names the `Found` to look into. An empty `path` stands for the whole system.
+    The node ends a process that has not answered within 12 s."""
 
     def __call__(self, connection: Any, path: str) -> Probed:
         """Raises ConnectorError."""
@@ -363,7 +363,7 @@ class Probe(Protocol):
 
 
 class Search(Protocol):
-    """Finds, anywhere in the system and within 6 s, what has `find` in its name."""
+    """Finds, anywhere in the system, what has `find` in its name. Its time is that of a Probe."""
 
     def __call__(self, connection: Any, find: str) -> Probed:
         """Raises ConnectorError."""
@@ -371,7 +371,8 @@ class Search(Protocol):
 
 
 def shown_value(value: Any) -> str | int | float | bool | None:
-    """Returns a value in the form that people see. A long text is cut to VALUE_MAX characters."""
+    """Returns a value in the form that people see. A list or an object becomes its JSON. A long text is cut
+    to VALUE_MAX characters."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, dict | list):
@@ -380,7 +381,7 @@ def shown_value(value: Any) -> str | int | float | bool | None:
 
 
 def shown_rows(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Returns the first rows as they are shown to people: ROWS_SHOWN rows, and PARTS_MAX values of each."""
+    """Returns the first ROWS_SHOWN rows in the form that people see, with PARTS_MAX values of each."""
     return tuple(
         {_shown_text(name): shown_value(value) for name, value in islice(row.items(), PARTS_MAX)}
         for row in islice(rows, ROWS_SHOWN)

@@ -122,7 +122,8 @@ class SparkplugOut(ConnectorSink):
 
     Only the element's newest owner is an edge node of the broker: it ends the connections of earlier ones
     before its birth, and they begin no other. If another client sends as this edge node, the element says so,
-    and all its rows wait until that client has another edge node id. It looks for that once a minute.
+    and all its rows wait until that client has another edge node id. The element looks for that once
+    a minute.
     """
 
     type = "sparkplug-out"

@@ -28,7 +28,7 @@ class PassedOn:
         self.has_other = False
         """Whether a message has come that this client did not send."""
         self.waiting_bytes = 0
-        """Of the payloads of which it is not known what became of them."""
+        """The bytes of all payloads of which it is not known what became of them."""
 
     def begin(self) -> None:
         """Tells that a connection begins. What was sent on the one before is waited for no more."""

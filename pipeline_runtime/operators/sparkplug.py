@@ -114,7 +114,7 @@ class SparkplugOut(ConnectorSink):
     With a *column for the device* each row is of the device that it names. The first row of a device brings
     its birth (`DBIRTH`), and each row is a message `DDATA`. The edge node has at most 1,000 devices, counted
     since the element has begun on its node. After a *silence* hosts are told that the device is away
-    (`DDEATH`), and its next row brings another birth. Each new connection counts the silence anew.
+    (`DDEATH`), and its next row brings another birth. Each new connection counts the silence from the start.
 
     A time before 1970, a text that cannot be sent, a row that names no device, and a row that does not come
     back twice go to the dead letters. Such a row may be larger than the broker takes. Hosts may have it all

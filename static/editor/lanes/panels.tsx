@@ -16,6 +16,7 @@ import type { Lane } from "./layout";
 import { HangingPanel } from "./hanging";
 import { cancelWaiting, placesTold, placeWords, titleOf } from "./moves";
 import { arrangeInLanes, useLanes } from "./store";
+import "./panels.css";
 
 /** Chooses how the canvas is arranged. */
 export const ArrangementSwitch = memo(function ArrangementSwitch() {

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -128,7 +129,7 @@ def test_a_preview_takes_no_message_from_the_element_that_runs_and_asks_no_edge_
         assert not preview.for_preview().place.connection.rebirths
         sent = 0
         with ThreadPoolExecutor(1) as pool:
-            previewing = pool.submit(sampled, preview)
+            previewing = pool.submit(sampled, preview, monotonic())
             while not previewing.done():
                 broker.publish("hall/a", b'{"n": %d}' % sent)
                 sent += 1

@@ -1,13 +1,15 @@
-"""A process that answers one question of its node, and ends: what a connection leads to, or its first rows.
+"""A process that answers questions of its node: what a connection leads to, or its first rows.
 
-`python -m pipeline_runtime.connectors.questions [module ...]` reads one line, and writes one line:
+`python -m pipeline_runtime.connectors.questions [module ...]` reads a line for each question, one at a time,
+and writes a line with its answer:
 
     {"probe": {"kind": "module:class", "fields": {...}, "path": "", "find": ""}}  ->  TestAnswer
     {"sample": ConnectorConfig}                                                   ->  SampleAnswer
 
-It loads the modules while it waits for the question, since the libraries of some protocols take a second. The
-question may hold secrets, and the system may hang. So the process answers nothing else, and ends within
-ONE_ANSWER_S.
+The line is empty if the question cannot be answered.
+
+The process loads the modules before, since the libraries of some protocols take seconds. A question may hold
+secrets, and the system may hang. So a fork reads and answers each question, and ends within ONE_ANSWER_S.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+import select
+import signal
 import sys
 import threading
 from importlib import import_module
 from time import monotonic
-from typing import Any
+from typing import Any, NoReturn
 
 from pipeline_runtime.connectors.config import (
     ConnectorConfig,
@@ -36,13 +40,16 @@ from pipeline_runtime.connectors.name_servers import look_up
 from pipeline_runtime.connectors.sample import sampled
 from pipeline_runtime.connectors.sdk import ConnectorError, shown_rows
 from pipeline_runtime.model.connectors import SampleAnswer, TestAnswer
+from pipeline_runtime.spark.garbage import settle
 
 log = logging.getLogger(__name__)
 
 UNASKED_S = 120.0
 """A process that nobody asks ends after this time."""
 ONE_ANSWER_S = 30.0
-"""A process that was asked ends by then, also when its node is gone."""
+"""A fork that was asked ends by then, also when its node is gone."""
+_NO_QUESTION = 3
+"""How a fork ends if the node will ask nothing more."""
 
 
 def probe(asked: Any, masked: Masked) -> TestAnswer:
@@ -84,34 +91,39 @@ _QUESTIONS = {"probe": probe, "sample": sample}
 
 def main() -> None:
     # Standard output is for the node alone: whatever a library prints goes elsewhere.
-    answers = os.fdopen(os.dup(1), "w")
+    answers = os.dup(1)
     os.dup2(2, 1)
     masked = log_without_secrets()
-    unasked = _end_after(UNASKED_S)
     for module in sys.argv[1:]:
         import_module(module)
-    line = sys.stdin.readline()
-    unasked.cancel()
-    if line:
-        _end_after(ONE_ANSWER_S)
-        try:
-            [(question, asked)] = json.loads(line).items()
-            answer = _QUESTIONS[question](asked, masked).model_dump_json()
-        except Exception as error:
-            # The text of an error may quote the question, and its secrets.
-            log.error("a question about a connection cannot be answered: %s", type(error).__name__)
-            os._exit(1)
-        answers.write(answer + "\n")
-        answers.flush()
-    # A library's thread may hang in a connection, and must not hold the process.
+    settle()
+    code = 0
+    while code != _NO_QUESTION and select.select([0], [], [], UNASKED_S)[0]:
+        fork = os.fork()
+        if not fork:
+            _answer(answers, masked)
+        code = os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
+        if code not in (0, _NO_QUESTION):
+            os.write(answers, b"\n")
+
+
+def _answer(answers: int, masked: Masked) -> NoReturn:
+    """Answers one question, and ends this fork."""
+    signal.setitimer(signal.ITIMER_REAL, ONE_ANSWER_S)  # nothing handles its signal, so it ends the fork
+    line = sys.stdin.buffer.readline()
+    if not line:
+        os._exit(_NO_QUESTION)
+    try:
+        [(question, asked)] = json.loads(line).items()
+        answer = _QUESTIONS[question](asked, masked).model_dump_json()
+    except Exception as error:
+        # The text of an error may quote the question, and its secrets.
+        log.error("a question about a connection cannot be answered: %s", type(error).__name__)
+        os._exit(1)
+    with open(answers, "w") as file:
+        file.write(answer + "\n")
+    # A library's thread may hang in a connection, and must not hold the fork.
     os._exit(0)
-
-
-def _end_after(seconds: float) -> threading.Timer:
-    end = threading.Timer(seconds, os._exit, (1,))
-    end.daemon = True
-    end.start()
-    return end
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import signal
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -17,16 +20,16 @@ from pipeline_runtime.operators.connections import kinds
 from workers.node.connector_process import start
 
 _FRESH_S = UNASKED_S - 10
-"""A process that has waited longer may be about to end."""
+"""A process that has had no question for longer may be about to end."""
 
 
 class AskedProcesses:
-    """Each process answers one question. While somebody asks, one more waits for the next question: loading
-    the libraries takes longer than most answers. Safe for threads."""
+    """While somebody asks, a process that has loaded the libraries waits for the next question: loading them
+    takes longer than most answers. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards both
-        self._waiting: tuple[float, subprocess.Popen[bytes]] | None = None  # and when it was started
+        self._waiting: tuple[float, subprocess.Popen[bytes]] | None = None  # and since when
         self._is_closed = False
 
     def get_ready(self) -> None:
@@ -37,15 +40,20 @@ class AskedProcesses:
                 self._waiting = monotonic(), _started(_modules())
 
     def answer(self, question: Literal["probe", "sample"], asked: Any, timeout_s: float) -> bytes:
-        """Returns the answer as JSON, or nothing if the process has failed. The process has ended then.
-        Raises subprocess.TimeoutExpired."""
+        """Returns the answer as JSON, or nothing if the process cannot answer. Raises
+        subprocess.TimeoutExpired."""
         line = json.dumps({question: asked}).encode() + b"\n"
+        waiting = self._taken()
+        if waiting is not None and (said := _answer_of(waiting, line, timeout_s)):
+            self._keep(waiting)
+            return said.rstrip()
+        # None has waited, or the one that has waited ended just before. A process that loads only what this
+        # question needs answers sooner than one that loads everything.
+        other = _started(())
         try:
-            waiting = self._taken()
-            said = _answer_of(waiting, line, timeout_s) if waiting is not None else b""
-            # One that has waited may have ended just before.
-            return said or _answer_of(_started(()), line, timeout_s)
+            return _answer_of(other, line, timeout_s).rstrip()
         finally:
+            _end(other)
             with suppress(OSError):  # without memory the next question starts its own
                 self.get_ready()
 
@@ -60,6 +68,14 @@ class AskedProcesses:
                 return None
             (_, process), self._waiting = self._waiting, None
             return process
+
+    def _keep(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            if self._is_closed or self._is_fresh():  # two were asked at once
+                _end(process)
+            else:
+                self._drop()
+                self._waiting = monotonic(), process
 
     def _is_fresh(self) -> bool:
         if self._waiting is None:
@@ -85,15 +101,30 @@ def _started(modules: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def _answer_of(process: subprocess.Popen[bytes], line: bytes, timeout_s: float) -> bytes:
-    try:
-        said, _ = process.communicate(line, timeout_s)
-        return said
-    finally:
-        _end(process)
+    """Returns the line of its answer, or nothing if the process has ended. Without an answer it is ended."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(line)
+        process.stdin.flush()
+    answers = select.poll()
+    answers.register(process.stdout, select.POLLIN)
+    said, late_s = b"", monotonic() + timeout_s
+    while not said.endswith(b"\n"):
+        is_late = not answers.poll(1000 * max(0.0, late_s - monotonic()))
+        more = b"" if is_late else os.read(process.stdout.fileno(), 1 << 16)
+        if not more:
+            _end(process)
+            if is_late:
+                raise subprocess.TimeoutExpired(process.args, timeout_s)
+            return b""
+        said += more
+    return said
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)  # with the fork that answers
     process.wait()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:

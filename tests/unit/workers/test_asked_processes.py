@@ -50,20 +50,35 @@ def answered(processes: AskedProcesses) -> TestAnswer:
     return TestAnswer.model_validate_json(processes.answer("probe", asked, PATIENCE_S))
 
 
-def test_a_question_is_answered_by_the_process_that_waits(
+def test_the_process_that_waits_answers_each_question(
     processes: AskedProcesses, started: list[subprocess.Popen[bytes]]
 ) -> None:
     processes.get_ready()
     processes.get_ready()
+    for _ in range(2):
+        assert "Nobody listens" in answered(processes).words
     [waiting] = started
-    assert "Nobody listens" in answered(processes).words
-    assert waiting.poll() is not None
-    [_, next_one] = started
-    assert next_one.poll() is None
+    assert waiting.poll() is None
     processes.close()
-    assert next_one.poll() is not None
+    assert waiting.poll() is not None
     processes.get_ready()
-    assert len(started) == 2
+    assert len(started) == 1
+
+
+def test_a_process_that_is_asked_while_it_is_closed_ends(
+    processes: AskedProcesses, started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_of = module._answer_of
+
+    def closed_meanwhile(process: subprocess.Popen[bytes], line: bytes, timeout_s: float) -> bytes:
+        processes.close()
+        return answer_of(process, line, timeout_s)
+
+    monkeypatch.setattr(module, "_answer_of", closed_meanwhile)
+    processes.get_ready()
+    assert "Nobody listens" in answered(processes).words
+    [waiting] = started
+    assert waiting.poll() is not None
 
 
 def test_without_a_process_that_waits_one_is_started(
@@ -73,6 +88,9 @@ def test_without_a_process_that_waits_one_is_started(
     started[0].kill()
     wait_until(lambda: started[0].poll() is not None, "its end")
     assert "Nobody listens" in answered(processes).words
+    _, for_this_question, waiting = started
+    assert for_this_question.poll() is not None
+    assert waiting.poll() is None
     monkeypatch.setattr(module, "_FRESH_S", 0.0)  # the one that waits now may be about to end
     assert "Nobody listens" in answered(processes).words
     assert all(each.poll() is not None for each in started[:-1])
@@ -86,7 +104,7 @@ def test_a_process_that_does_not_answer_is_killed(
     assert started[0].poll() is not None
 
 
-def test_a_process_ends_without_a_question_and_with_its_node(started: list[subprocess.Popen[bytes]]) -> None:
+def test_a_process_ends_with_its_node() -> None:
     process = module.start("-m", "pipeline_runtime.connectors.questions")
     said, _ = process.communicate(timeout=PATIENCE_S)  # closes its input
     assert (said, process.returncode) == (b"", 0)
@@ -96,22 +114,25 @@ def test_a_process_ends_without_a_question_and_with_its_node(started: list[subpr
     assert process.returncode
 
 
-@pytest.mark.parametrize("limit", ["UNASKED_S", "ONE_ANSWER_S"])
-def test_a_process_ends_itself_in_time(limit: str) -> None:
-    code = f"""
+CHANGED = """
 from threading import Event
 from pipeline_runtime.connectors import questions
 questions.{limit} = 0.1
 questions._QUESTIONS["probe"] = lambda *_: Event().wait()
 questions.main()
 """
-    process = module.start("-c", code)
-    assert process.stdin is not None
-    if limit == "ONE_ANSWER_S":
-        process.stdin.write(b'{"probe": {}}\n')
-        process.stdin.flush()
-    assert process.wait(PATIENCE_S) == 1  # its input is still open
-    process.stdin.close()
+
+
+def test_a_process_that_nobody_asks_ends() -> None:
+    process = module.start("-c", CHANGED.format(limit="UNASKED_S"))
+    assert process.wait(PATIENCE_S) == 0  # its input is still open
+
+
+def test_a_fork_ends_in_time_and_the_next_one_answers() -> None:
+    process = module.start("-c", CHANGED.format(limit="ONE_ANSWER_S"))
+    for _ in range(2):
+        assert module._answer_of(process, b'{"probe": {}}\n', PATIENCE_S) == b"\n"
+    module._end(process)
 
 
 def test_an_error_that_quotes_the_question_is_not_logged() -> None:
@@ -121,6 +142,6 @@ def test_an_error_that_quotes_the_question_is_not_logged() -> None:
         capture_output=True,
         timeout=PATIENCE_S,
     )
-    assert (done.stdout, done.returncode) == (b"", 1)
+    assert (done.stdout, done.returncode) == (b"\n", 0)
     assert b"ValidationError" in done.stderr
     assert b"hush" not in done.stderr

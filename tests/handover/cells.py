@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pipeline_runtime.handover.crash_points import CrashPoint
+from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
 from tests.handover.control import Control, Fault, Loss, Plan
 from tests.handover.nodes import Node
 
@@ -14,6 +15,10 @@ TARGETS_POINTS: tuple[CrashPoint, ...] = ("initialised", "armed", "released-to",
 CLAIMANTS_POINTS: tuple[CrashPoint, ...] = ("initialised", "claimed", "first-commit")
 ALWAYS_POINTS: tuple[CrashPoint, ...] = ("ahead",)  # an owner comes there without a handover, too
 assert {*ALWAYS_POINTS, *OWNERS_POINTS, *TARGETS_POINTS, *CLAIMANTS_POINTS} == set(get_args(CrashPoint))
+AHEAD: tuple[Fault, ...] = ("kill", "stop", "cut")
+"""What strikes an owner while one batch is committed and the next one runs."""
+SMALL_BATCHES = Pace(latency_ms=LATENCY_MS_MIN, interval_ms_max=100, batch_rows_max=3)
+"""So small that an owner often begins one before the one before it is committed."""
 LOSSES: tuple[Loss, ...] = get_args(Loss)
 TRIES = 5
 """An attempt may miss its fault. For example, an owner in doubt that claims again ends the handover before

@@ -2,6 +2,7 @@
 
     make soak                      1,000 handovers
     SEED=7 HANDOVERS=50 make soak
+    ENGINE=plain make soak         without Spark, with batches so small that owners run ahead
 
 First comes each fault at each crash point, until it has occurred, then faults at random. The soak ends at the
 first violation of the law or the oracle, and prints the seed and each step. The same seed gives the same
@@ -18,16 +19,45 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
-from tests.handover.cells import CELLS, CLAIMS, LIVE, LOSSES, Cell, attempt
-from tests.handover.control import Control
-from tests.handover.nodes import Node
+from tests.handover import stage, traffic
+from tests.handover.cells import (
+    AHEAD,
+    CELLS,
+    CLAIMS,
+    LIVE,
+    LOSSES,
+    SMALL_BATCHES,
+    Cell,
+    attempt,
+    strike_ahead,
+)
+from tests.handover.control import Control, Fault
+from tests.handover.nodes import EngineName, Node
 from tests.handover.rig import Group, running_rig
 
+
+@dataclass(frozen=True)
+class Load:
+    pace: Pace
+    rate: float  # events per second
+    tick_s: float
+    ahead: tuple[Fault, ...] = ()  # strike the owner while one batch is committed and the next one runs
+
+
+LOADS: dict[EngineName, Load] = {
+    "spark": Load(
+        Pace(latency_ms=LATENCY_MS_MIN, interval_ms_min=100, interval_ms_max=400),
+        traffic.RATE,
+        traffic.TICK_S,
+    ),
+    "plain": Load(SMALL_BATCHES, stage.RATE, stage.TICK_S, AHEAD),
+}
 HANDOVERS = int(os.environ.get("HANDOVERS", "1000"))
 HANDOVERS_FOR_ALL_CELLS = 200
 """So many handovers are enough for each cell, so a soak of that many fails if one cell did not occur."""
@@ -38,8 +68,9 @@ def log(message: str) -> None:
 
 
 class Soak:
-    def __init__(self, control: Control, seed: int) -> None:
+    def __init__(self, control: Control, seed: int, ahead: Sequence[Fault]) -> None:
         self.control = control
+        self._ahead = ahead
         self.random = random.Random(seed)
         self.done: Counter[str] = Counter()
         self._cells = self.random.sample(CELLS, len(CELLS))
@@ -59,8 +90,13 @@ class Soak:
         self.control.restock()
         standbys = self.control.followers()
         target = standbys[int(choice * len(standbys))]
+        unmet_ahead = [fault for fault in self._ahead if not self.done[_ahead(fault)]]
         if self.unmet:
             self._meet(self.unmet[0], target)
+        elif unmet_ahead:
+            self._strike(unmet_ahead[0])
+        elif self._ahead and draw < 0.05:
+            self._strike(_pick(self._ahead, cell_draw))
         elif draw < 0.65:
             self._note("live")
             self.control.move(target)
@@ -81,6 +117,10 @@ class Soak:
         self._log(cell)
         self.done[str(cell)] += attempt(self.control, cell, target)
 
+    def _strike(self, fault: Fault) -> None:
+        self._note(_ahead(fault))
+        strike_ahead(self.control, fault)
+
     def _note(self, what: str) -> None:
         self.done[what] += 1
         self._log(what)
@@ -93,26 +133,30 @@ class Soak:
             log(f"{count:5} {what}")
 
 
+def _ahead(fault: Fault) -> str:
+    return f"{fault} at ahead"
+
+
 def _pick(values: Sequence[Any], draw: float) -> Any:
     return values[int(draw * len(values))]
 
 
 def main() -> None:
     seed = int(os.environ.get("SEED") or random.SystemRandom().randrange(1_000_000))
-    log(f"SEED={seed} HANDOVERS={HANDOVERS}")
+    engine = cast(EngineName, os.environ.get("ENGINE", "spark"))
+    load = LOADS[engine]
+    log(f"SEED={seed} HANDOVERS={HANDOVERS} ENGINE={engine}")
     # A SIGTERM ends it as an error does: its nodes, its proxy and its load are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     directory = Path(tempfile.mkdtemp(prefix="fogline-soak-"))
-    with running_rig(("a", "b", "c"), directory) as rig:
-        group = Group(
-            rig.kafka, pace=Pace(latency_ms=LATENCY_MS_MIN, interval_ms_min=100, interval_ms_max=400)
-        )
+    with running_rig(("a", "b", "c"), directory, engine) as rig:
+        group = Group(rig.kafka, pace=load.pace)
         control = Control(rig, group)
         control.log = log
-        soak = Soak(control, seed)
+        soak = Soak(control, seed, load.ahead)
         try:
             control.begin(rig.nodes["a"])
-            group.load()
+            group.load(load.rate, load.tick_s)
             while soak.handovers < HANDOVERS:
                 soak.step()
             control.restock()
@@ -120,7 +164,7 @@ def main() -> None:
             rig.wait(lambda: group.judge.verdict(final=True).lost == 0, "the last outputs", 120)
             control.verify(final=True)
         except BaseException:
-            log(f"FAILED with SEED={seed} after {soak.handovers} handovers; {rig.picture()}")
+            log(f"FAILED with SEED={seed} ENGINE={engine} after {soak.handovers} handovers; {rig.picture()}")
             log(f"what the nodes say: {directory}/*/log.txt")
             raise
         finally:

@@ -15,9 +15,18 @@ import pytest
 
 from pipeline_runtime.journal.reader import read_once
 from pipeline_runtime.journal.records import Announce, Arm, Claim, Commit, Release
-from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
 from tests.chosen import chosen
-from tests.handover.cells import CELLS, LOSSES, Cell, change_owner, lose_and_replace, meet, strike_ahead
+from tests.handover.cells import (
+    AHEAD,
+    CELLS,
+    LOSSES,
+    SMALL_BATCHES,
+    Cell,
+    change_owner,
+    lose_and_replace,
+    meet,
+    strike_ahead,
+)
 from tests.handover.control import Control, Fault, Loss
 from tests.handover.stage import Stage, running_stage
 
@@ -45,10 +54,7 @@ def is_often(cell: Cell) -> bool:
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """With batches so small that an owner often begins one before the one before it is committed."""
-    yield from running_stage(
-        "plain", Pace(latency_ms=LATENCY_MS_MIN, interval_ms_max=100, batch_rows_max=3), tmp_path_factory
-    )
+    yield from running_stage("plain", SMALL_BATCHES, tmp_path_factory)
 
 
 @pytest.mark.parametrize("cell", chosen(CELLS, [cell for cell in CELLS if is_often(cell)]), ids=str)
@@ -65,7 +71,7 @@ def test_an_owner_that_is_gone_is_replaced_and_never_comes_back_by_itself(
     lose_and_replace(control, how)
 
 
-@pytest.mark.parametrize("fault", ["kill", "stop", "cut"])
+@pytest.mark.parametrize("fault", AHEAD)
 def test_a_fault_while_one_batch_is_committed_and_the_next_one_runs(control: Control, fault: Fault) -> None:
     strike_ahead(control, fault)
     change_owner(control)

@@ -43,9 +43,8 @@ from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.ids import journal_topic, stream_topic
 from tests.benchmarks import additive_signals as signals
-from tests.benchmarks.harness import QUICK, log, machine, plain_producer, spread, write_results
+from tests.benchmarks.harness import QUICK, Used, log, machine, plain_producer, spread, write_results
 from tests.benchmarks.load import observing
-from tests.benchmarks.sites import Used
 from tests.handover.rig import Journal
 from tests.handover.tail import Tail
 from tests.integration.pipelines.driving import deploy, hand_over

@@ -151,9 +151,10 @@ class Progress:
         if rows <= (self._done[-1][1] if self._done else 0):
             return
         self._done.append((monotonic(), rows))
+        cpu_s = self._node.cpu_s()
         is_warm = not self._cpu_s and rows >= WARM_BATCHES * BATCH_ROWS
         if is_warm or rows >= self._count:
-            self._cpu_s.append(self._node.cpu_s())
+            self._cpu_s.append(cpu_s)
 
     def next_batch(self) -> None:
         self.reached(min(self._count, (len(self._done) + 1) * BATCH_ROWS))

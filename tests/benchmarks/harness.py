@@ -88,15 +88,27 @@ def machine() -> dict[str, Any]:
 
 def cpu_s_of(processes: Iterable[psutil.Process]) -> float:
     """Returns the CPU time that they have used, with that of children of theirs that have ended; 0 for those
-    that have ended themselves. Of this process nobody ended counts: most were not what is measured."""
+    that have ended themselves."""
     total = 0.0
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             times = process.cpu_times()
-            total += times.user + times.system
-            if process.pid != os.getpid():
-                total += times.children_user + times.children_system
+            total += times.user + times.system + times.children_user + times.children_system
     return total
+
+
+class Used:
+    """CPU time of processes that come and go: of one that has gone, what it had when it was last seen."""
+
+    def __init__(self) -> None:
+        self._seen: dict[psutil.Process, float] = {}
+
+    def cpu_s(self, processes: Iterable[psutil.Process]) -> float:
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                times = process.cpu_times()
+                self._seen[process] = float(times.user + times.system)
+        return sum(self._seen.values())
 
 
 @dataclass
@@ -108,6 +120,7 @@ class Node:
     directory: Path
     broker_pid: int
     on_change: Callable[[], None] = field(default=lambda: None)
+    used: Used = field(default_factory=Used)
 
     def processes(self) -> list[psutil.Process]:
         """This process and what it has started, without the broker, load and observer."""
@@ -118,8 +131,10 @@ class Node:
         return [me, *(one for one in me.children(recursive=True) if one.pid not in excluded)]
 
     def cpu_s(self) -> float:
-        """CPU time that its processes have used: unlike the clock, other programs hardly change it."""
-        return cpu_s_of(self.processes())
+        """CPU time that its processes have used: unlike the clock, other programs hardly change it.
+
+        Ask often: of a process that ends, only what it had at the last question counts."""
+        return self.used.cpu_s(self.processes())
 
 
 @contextmanager

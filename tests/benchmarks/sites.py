@@ -33,6 +33,7 @@ import httpx
 import psutil
 
 import pipeline_runtime
+from tests.benchmarks.harness import Used
 from tests.handover.proxy import Counts, Proxies
 from tests.ports import free_block
 from tests.running import PROJECT, RunningFogline
@@ -277,20 +278,6 @@ def running_sites(sites: Iterable[Site]) -> Iterator[Sites]:
 def _at_port(url: str, port: int) -> str:
     parts = urlsplit(url)
     return parts._replace(netloc=f"{parts.netloc.rpartition(':')[0]}:{port}").geturl()
-
-
-class Used:
-    """CPU time of processes that come and go: of one that has gone, what it had when it was last seen."""
-
-    def __init__(self) -> None:
-        self._seen: dict[psutil.Process, float] = {}
-
-    def cpu_s(self, processes: Iterable[psutil.Process]) -> float:
-        for process in processes:
-            with suppress(psutil.NoSuchProcess):
-                times = process.cpu_times()
-                self._seen[process] = float(times.user + times.system)
-        return sum(self._seen.values())
 
 
 def _kill(process: psutil.Process) -> None:

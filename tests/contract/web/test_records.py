@@ -11,14 +11,18 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from asgiref.sync import async_to_sync
 from kafka import KafkaProducer
 
 from pipeline_runtime.journal.records import Boundary, Commit, encode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, Rows
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.letters import open_letters
+from pipeline_runtime.kafka.outgoing import OutgoingRows
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, journal_topic, stream_topic
@@ -298,6 +302,51 @@ def test_a_chart_asks_for_a_window_then_for_what_is_new_and_for_a_span(caller: C
     assert values(from_ms=1000, to_ms=1001) == [0, 1]
     assert_problem(viewer.get(f"{path}?after=everything"), 422)
     assert_problem(viewer.get(f"{path}?pixels=100000"), 422)
+
+
+def test_rows_that_lie_in_columns_are_queued_drawn_and_traced_one_by_one(
+    caller: Call, records: KafkaSettings, deployment: Deployment
+) -> None:
+    readings, variation, alerts = (
+        stream_topic(deployment.pk, each) for each in ("readings", "variation", "alerts")
+    )
+    journal = journal_topic(deployment.pk, "power")
+    ensure_topics(records, [Topic(readings), Topic(alerts), Topic(journal, "journal")])
+    count = 4 * ROWS_MIN
+    table = pa.table({"mf01": pa.array(range(count))})
+    keys = pa.array([b"ab"[n % 2 : n % 2 + 1] for n in range(count)], pa.binary())
+    rows = Rows(keys, 2000 + 10 * np.arange(count), table)
+    window = {
+        "window_start": "1970-01-01T00:00:02.5Z",
+        "window_end": "1970-01-01T00:00:02.6Z",
+        "mf01_average": 54.5,
+    }
+    begun = Commit(Epoch(1), Boundary(Seq(3), {f"{readings}-0": 120}, 1000))
+    transactions = Transactions(records, f"columns.{deployment.pk}")
+    transactions.initialise()
+    made = [OutgoingRecord(topic, json.dumps(window).encode(), None, 2600) for topic in (variation, alerts)]
+    transactions.commit([OutgoingRows(readings, rows), *made, OutgoingRecord(journal, encode(begun))])
+    transactions.close()
+    for topic, rows_there in ((readings, count), (variation, 4), (alerts, 1), (journal, 1)):
+        await_records(records, topic, rows_there)
+    viewer, streams = caller("viewer"), f"/pipelines/{PIPELINE}/streams"
+
+    def numbers(found: Any) -> list[int]:
+        return [record["value"]["mf01"] for record in found["records"]]
+
+    queue = viewer.get(f"{streams}/readings.out/queue?reader=power&limit=4").json()
+    assert [(record["value"]["mf01"], record["waits"]) for record in queue["records"]] == [
+        (118, False),
+        (119, False),
+        (120, True),
+        (121, True),
+    ]
+    of_key = viewer.get(f"{streams}/readings.out/queue?reader=power&limit=2&key=b&from_ms=3500").json()
+    assert numbers(of_key) == [151, 153]
+    curve = viewer.get(f"{streams}/readings/curve?window_ms=9999&from_ms=2500&to_ms=2540").json()
+    assert numbers(curve) == [50, 51, 52, 53, 54]
+    trace = viewer.get(f"{streams}/alerts/trace?partition=0&offset=0").json()
+    assert numbers(trace["steps"][-1]) == [*range(50, 60)]
 
 
 def test_a_whole_number_keeps_all_its_digits(

@@ -19,6 +19,7 @@ from pipeline_runtime.kafka.reading import committed_records, committed_values
 from pipeline_runtime.kafka.transactions import Doubtful
 
 _POLL_MS = 500
+_REST_ASKED_S = 0.05
 
 
 class JournalTrimmed(RuntimeError):
@@ -133,9 +134,15 @@ class JournalTail:
                     )
                 self._has_come_to(consumer.position(tp))
                 if records:
-                    self._closing.wait(self._rest_s())
+                    self._rest()
         finally:
             close_spent(consumer)
+
+    def _rest(self) -> None:
+        """Rests, and now and then asks for how long: that may change meanwhile."""
+        since_s = monotonic()
+        while (left_s := since_s + self._rest_s() - monotonic()) > 0 and not self._closing.is_set():
+            self._closing.wait(min(left_s, _REST_ASKED_S))
 
     def _has_come_to(self, position: int) -> None:
         if position != self._position:

@@ -29,7 +29,8 @@ log = logging.getLogger(__name__)
 _TIMEOUT_S = 10.0
 _MARK_EVERY_S = 2.0
 _LISTEN_S = 10.0
-_OWNER_RESTS_S = 0.05
+_OWNER_RESTS_S = 0.25
+"""Each look at the journal is a poll of kafka-python, which costs a good part of what a small batch does."""
 
 
 class JournalFollower:

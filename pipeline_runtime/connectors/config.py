@@ -11,14 +11,12 @@ from pydantic import ValidationError
 
 from pipeline_runtime.connectors.sdk import ConnectorError, Place
 from pipeline_runtime.connectors.simulated import LOOPBACK, started
+from pipeline_runtime.model.connectors import SPOOL_BYTES_MAX
 from pipeline_runtime.model.faults import pydantic_faults
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.simulated import SIMULATED
 from pipeline_runtime.model.spec import Frozen
 from pipeline_runtime.operators.connections import ConnectionFields
-
-SPOOL_BYTES_MAX = 256 << 20
-"""How much of the node's disk an element takes while Kafka is away; docs/reference/limits.md."""
 
 
 class ConnectorConfig(Frozen):

@@ -35,6 +35,8 @@ class SealedConnection(Frozen):
     sealed: str
 
 
+SPOOL_BYTES_MAX = 256 << 20
+"""How much of the node's disk an element takes while Kafka is away; docs/reference/limits.md."""
 AGAIN = " It is tried again within "
 """Behind why a connector fails."""
 

@@ -415,6 +415,8 @@ export interface ConnectorNote {
   gaps_total: number;
   gap_rows_total: number;
   spool_bytes: number;
+  gap_at: string | null;
+  trouble: string | null;
 }
 
 /** A document in which elements have copies at sites. */
@@ -1452,7 +1454,7 @@ export interface Measured {
  * about all of them.
  */
 export interface MetricRule {
-  metric: "lag_rows" | "latency_ms" | "rate_low" | "rate_high" | "no_rows_s" | "element_failed" | "dead_letters" | "node_silent" | "disk_percent" | "cpu_percent" | "memory_percent";
+  metric: "lag_rows" | "latency_ms" | "rate_low" | "rate_high" | "no_rows_s" | "element_failed" | "connector_failing" | "rows_lost" | "spool_percent" | "dead_letters" | "node_silent" | "disk_percent" | "cpu_percent" | "memory_percent";
   raise_at?: number;
   clear_at?: number | null;
   for_s?: number;

@@ -42,7 +42,7 @@ export function eventMark(event: LogEvent | AttentionLine): Mark | null {
 function kindOf({ kind, severity }: Pick<LogEvent, "kind" | "severity">): MarkKind | null {
   if (severity === "error") return "fault";
   if (kind.startsWith("pipeline.")) return "deployment";
-  return severity === "warning" && /^(element|replica|node)\./.test(kind) ? "fault" : null;
+  return severity === "warning" && /^(element|replica|node|connector)\./.test(kind) ? "fault" : null;
 }
 
 export const checkpointMark = (checkpoint: {

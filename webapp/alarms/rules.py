@@ -17,6 +17,9 @@ Metric = Literal[
     "rate_high",
     "no_rows_s",
     "element_failed",
+    "connector_failing",
+    "rows_lost",
+    "spool_percent",
     "dead_letters",
     "node_silent",
     "disk_percent",
@@ -57,6 +60,14 @@ KINDS: Mapping[Metric, Kind] = {
         "no rows", "{title} has had no rows for {value} s (more than {limit} s).", "s", "element"
     ),
     "element_failed": Kind("has failed", "{title} has failed.", "", "element", flag=True),
+    "connector_failing": Kind("connector fails", "The connector of {title} fails.", "", "element", flag=True),
+    "rows_lost": Kind("rows lost", "The connector of {title} has lost rows.", "", "element", flag=True),
+    "spool_percent": Kind(
+        "disk buffer of a connector",
+        "The disk buffer of {title} is {value} % full (more than {limit} %): Kafka does not take its rows.",
+        "%",
+        "element",
+    ),
     "dead_letters": Kind(
         "dead letters", "{value} rows of {title} are dead letters (more than {limit}).", "rows", "element"
     ),
@@ -177,7 +188,8 @@ def _has_ended(rule: MetricRule, value: float) -> bool:
     return value >= rule.ends_at if rule.kind.below else value <= rule.ends_at
 
 
-def message_of(rule: MetricRule, subject: Subject, value: float) -> str:
-    """Returns what is wrong, in one sentence."""
+def message_of(rule: MetricRule, subject: Subject, value: float, reason: str = "") -> str:
+    """Returns what is wrong, in one sentence, and behind it the reason, if one is known."""
     shown = f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.2f}"
-    return rule.kind.says.format(title=subject.title, value=shown, limit=f"{rule.raise_at:,.15g}")
+    said = rule.kind.says.format(title=subject.title, value=shown, limit=f"{rule.raise_at:,.15g}")
+    return f"{said} {reason}".rstrip()

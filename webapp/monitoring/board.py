@@ -32,9 +32,9 @@ from webapp.pipelines.schemas import Elsewhere
 from webapp.pipelines.selectors import no_element
 from webapp.pipelines.shape import elements_of, goes_by_clock, groups_of, is_view, metadata_of, names_of
 from webapp.placements.group_state import FOLLOW_NOTES, GroupFacts, ReplicaFacts, actions_of, status_of
-from webapp.placements.models import Deployment
+from webapp.placements.models import ConnectorTrouble, Deployment
 from webapp.placements.schemas import CheckpointNote, ElementStatus
-from webapp.placements.selectors import gaps_by_element, is_what_runs
+from webapp.placements.selectors import Gaps, gaps_by_element, is_what_runs, troubles_by_element
 from webapp.policies.places import places_of
 from webapp.policies.schemas import UserPlaceNote
 
@@ -60,6 +60,7 @@ class Board:
         self._alarms = worst_by_element(pipeline.name for pipeline in self.pipelines)
         self._settled = settled_counts([deployment.pk for deployment in self.deployments.values()])
         self._gaps = gaps_by_element([deployment.pk for deployment in self.deployments.values()])
+        self._troubles = troubles_by_element([deployment.pk for deployment in self.deployments.values()])
         self.facts = group_facts(self.deployments.values(), heard=control_state().hears)
         self._moves = moved_groups([deployment.pk for deployment in self.deployments.values()])
         self._elements: dict[int, list[LiveElement]] = {}
@@ -93,7 +94,8 @@ class Board:
             shown = element_json(element, facts, names, user, settled)
             if deployment is not None:
                 shown["alarm"] = self._alarms.get((pipeline.name, element["id"]))
-                _add_gaps(shown["connector"], self._gaps.get((deployment.pk, element["id"])))
+                key = (deployment.pk, element["id"])
+                _add_kept(shown["connector"], self._gaps.get(key), self._troubles.get(key))
             found.append(shown)
         return found
 
@@ -277,14 +279,21 @@ def _connector(now: Mapping[str, Any], id: str) -> ConnectorNote | None:
         "gaps_total": said["gaps_total"],
         "gap_rows_total": said["gap_rows_total"],
         "spool_bytes": said["spool_bytes"],
+        "gap_at": None,
+        "trouble": None,
     }
 
 
-def _add_gaps(note: ConnectorNote | None, gaps: tuple[int, int] | None) -> None:
-    """Adds the gaps from nodes on which the element ran before."""
-    if note is not None and gaps is not None:
-        note["gaps_total"] = max(note["gaps_total"], gaps[0])
-        note["gap_rows_total"] = max(note["gap_rows_total"], gaps[1])
+def _add_kept(note: ConnectorNote | None, gaps: Gaps | None, trouble: ConnectorTrouble | None) -> None:
+    """Adds what control keeps, also from nodes on which the element ran before."""
+    if note is None:
+        return
+    if gaps is not None:
+        note["gaps_total"] = max(note["gaps_total"], gaps.times)
+        note["gap_rows_total"] = max(note["gap_rows_total"], gaps.rows)
+        note["gap_at"] = gaps.at.isoformat()
+    if trouble is not None and not trouble.over:
+        note["trouble"] = trouble.why
 
 
 def _state_bytes(status: Mapping[str, Any], word: ElementStatus) -> int | None:

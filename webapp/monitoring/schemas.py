@@ -183,6 +183,11 @@ class ConnectorNote(TypedDict):
     """the number of lost rows, as far as it is known"""
     spool_bytes: int
     """the bytes on the node's disk that wait because Kafka does not answer"""
+    gap_at: str | None
+    """when control heard of the newest lost rows"""
+    trouble: str | None
+    """why the connector fails, from the event that says so to the event that says that it works again; null
+    if people were not told that it fails"""
 
 
 class LiveElement(TypedDict):

@@ -181,6 +181,7 @@ class ConnectorGaps(models.Model):
     counter = models.CharField(max_length=40)
     times = models.BigIntegerField()
     rows = models.BigIntegerField()
+    at = models.DateTimeField(default=timezone.now)  # when control heard of the newest one
 
     class Meta:
         constraints = [
@@ -191,6 +192,26 @@ class ConnectorGaps(models.Model):
 
     def __str__(self) -> str:
         return f"{self.deployment_id}.{self.element} on {self.node}: {self.times} gaps"
+
+
+class ConnectorTrouble(models.Model):
+    """What people were told last of an element's connector that has failed, on whichever node. The row goes
+    when the connector has worked for some minutes."""
+
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="connector_troubles")
+    element = models.CharField(max_length=60)
+    why = models.TextField()  # a sentence
+    since = models.DateTimeField()  # when they were told that it fails
+    over = models.BooleanField(default=False)  # they were told that it works again
+    times = models.PositiveIntegerField(default=1)  # how often they were told that it fails
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["deployment", "element"], name="one_trouble_per_connector")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.deployment_id}.{self.element}: {self.why}"
 
 
 class Replica(models.Model):

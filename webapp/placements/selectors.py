@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Max, QuerySet, Sum
 
 from pipeline_runtime.model.desired import JavaEnd, held_error, is_held
 from pipeline_runtime.model.document import parse_document
@@ -16,7 +17,13 @@ from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.pins import with_pins_of
 from webapp.pipelines.selectors import document_key
-from webapp.placements.models import ConnectorGaps, Deployment, GroupPlacement, Replica
+from webapp.placements.models import (
+    ConnectorGaps,
+    ConnectorTrouble,
+    Deployment,
+    GroupPlacement,
+    Replica,
+)
 
 
 def active_deployment(pipeline: Pipeline) -> Deployment | None:
@@ -108,9 +115,23 @@ def java_ends(placement: GroupPlacement) -> tuple[JavaEnd, ...]:
     return tuple(JavaEnd.model_validate(end) for end in placement.java_ends)
 
 
-def gaps_by_element(deployments: Collection[str]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Returns (deployment, element) -> how often its connectors have lost rows, and how many, by all counters
-    of all nodes together."""
+class Gaps(NamedTuple):
+    """What an element's connectors have lost, by all counters of all nodes together."""
+
+    times: int
+    rows: int
+    at: datetime
+    """when control heard of the newest gap"""
+
+
+def gaps_by_element(deployments: Collection[str]) -> dict[tuple[str, str], Gaps]:
+    """Returns (deployment, element) -> its gaps, if it has any."""
     rows = ConnectorGaps.objects.filter(deployment__in=deployments).order_by()
-    counts = rows.values_list("deployment", "element").annotate(Sum("times"), Sum("rows"))
-    return {(deployment, element): (times, lost) for deployment, element, times, lost in counts}
+    counts = rows.values_list("deployment", "element").annotate(Sum("times"), Sum("rows"), Max("at"))
+    return {(deployment, element): Gaps(*counted) for deployment, element, *counted in counts}
+
+
+def troubles_by_element(deployments: Collection[str]) -> dict[tuple[str, str], ConnectorTrouble]:
+    """Returns (deployment, element) -> what people were told last of its connector, if that has failed."""
+    rows = ConnectorTrouble.objects.filter(deployment__in=deployments)
+    return {(row.deployment_id, row.element): row for row in rows}

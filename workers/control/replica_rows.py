@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from django.db.models import Max
+from django.utils import timezone
 from pydantic import ValidationError
 
 from pipeline_runtime.model.desired import ReplicaStatus, joined_ends
@@ -57,7 +58,8 @@ def note_gaps(deployment: str, element: str, node: str, counter: str, times: int
     )
     if not new and (times > kept.times or rows > kept.rows):
         kept.times, kept.rows = max(times, kept.times), max(rows, kept.rows)
-        kept.save(update_fields=["times", "rows"])
+        kept.at = timezone.now()
+        kept.save(update_fields=["times", "rows", "at"])
 
 
 def note_java_ends(deployment: str, group: str, status: ReplicaStatus) -> None:

@@ -10,6 +10,8 @@ const said = {
   gaps_total: 0,
   gap_rows_total: 0,
   spool_bytes: 0,
+  gap_at: null,
+  trouble: null,
 };
 
 test("gaps say how many rows are lost, as far as that is known", () => {

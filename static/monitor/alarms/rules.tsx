@@ -18,6 +18,12 @@ import { ruleSentence, SEVERITIES } from "./words";
 const USUAL: { name: string; rule: MetricRule }[] = [
   { name: "Node does not answer", rule: { metric: "node_silent", severity: "critical", for_s: 10 } },
   { name: "Element has failed", rule: { metric: "element_failed", severity: "critical", for_s: 5 } },
+  { name: "Connector fails", rule: { metric: "connector_failing", severity: "warning", for_s: 10 } },
+  {
+    name: "Buffer of a connector fills up",
+    rule: { metric: "spool_percent", raise_at: 50, clear_at: 25, severity: "warning" },
+  },
+  { name: "Connector has lost rows", rule: { metric: "rows_lost", severity: "info" } },
   {
     name: "Disk nearly full",
     rule: { metric: "disk_percent", raise_at: 90, clear_at: 85, for_s: 60, severity: "warning" },
@@ -75,8 +81,8 @@ export function Rules() {
       {rules.length === 0 && (
         <p className="muted">
           No rule yet. A rule raises an alarm by a measured value: waiting rows, latency, rates, no rows, dead
-          letters, a node that does not answer, its disk, CPU or memory. Alert elements in pipelines need no
-          rule.
+          letters, a connector that fails or loses rows, a node that does not answer, its disk, CPU or memory.
+          Alert elements in pipelines need no rule.
         </p>
       )}
       <ul className="alarm-items">

@@ -93,12 +93,16 @@ test("a rule says when it raises an alarm, and when it clears it", () => {
   const metrics: AlarmMetric[] = [
     { metric: "lag_rows", title: "rows wait", unit: "rows", of: "element", below: false, flag: false },
     { metric: "node_silent", title: "does not answer", unit: "", of: "node", below: false, flag: true },
+    { metric: "connector_failing", title: "connector fails", unit: "", of: "element", below: false, flag: true },
   ];
   expect(ruleSentence({ metric: "lag_rows", raise_at: 100, clear_at: 50, for_s: 120 }, metrics)).toBe(
     "A warning alarm when more than 100 rows wait for an element, for 2 minutes. It is cleared at 50 rows.",
   );
   expect(ruleSentence({ metric: "node_silent", severity: "critical", node: "edge-b" }, metrics)).toBe(
     "A critical alarm when edge-b does not answer.",
+  );
+  expect(ruleSentence({ metric: "connector_failing", pipeline: "hall", for_s: 10 }, metrics)).toBe(
+    "A warning alarm when the connector of an element of hall fails, for 10 seconds.",
   );
 });
 

@@ -39,6 +39,7 @@ describe("marks", () => {
     ["pipeline.upgrade_failed", "error", "fault"],
     ["element.failed", "error", "fault"],
     ["element.dead_letters", "warning", "fault"],
+    ["connector.failing", "warning", "fault"],
     ["node.silent", "error", "fault"],
   ] as const)("%s is marked as a %s: %s", (kind, severity, mark) => {
     expect(eventMark(event(kind, severity))).toEqual({ t: T0, kind: mark, text: "It happened." });

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
-from webapp.alarms.facts import subjects
+from pipeline_runtime.model.connectors import SPOOL_BYTES_MAX
+from webapp.alarms.facts import OF_CONNECTORS, subjects
 from webapp.alarms.rules import MetricRule, Subject, is_about, judge, message_of
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
@@ -93,6 +94,8 @@ def _element(id: str, **changes: Any) -> dict[str, Any]:
         "rows_out_per_s": 5.0,
         "last_row_at": "2026-11-29T11:59:00+00:00",
         "dead_letters_open": 0,
+        "error": None,
+        "connector": None,
     } | changes
 
 
@@ -110,7 +113,7 @@ def test_what_is_looked_at_has_the_values_that_are_known() -> None:
         ("p", "Hall", _element("chart", status="view")),
     ]
     found = subjects(elements, [_node("edge-a"), silent], NOW)
-    by_title = {subject.title: (subject, values) for subject, values in found.items()}
+    by_title = {subject.title: (subject, known.values) for subject, known in found.items()}
     assert set(by_title) == {"Power of Hall", "Rests of Hall", "Broken of Hall", "edge-a", "edge-b"}
     power, values = by_title["Power of Hall"]
     assert (power.node, power.site) == ("edge-a", "edge-a")
@@ -131,3 +134,45 @@ def test_what_is_looked_at_has_the_values_that_are_known() -> None:
     assert is_about(rule(metric="lag_rows", pipeline="p", element="power"), power)
     assert not is_about(rule(metric="lag_rows", pipeline="p", element="rests"), power)
     assert not is_about(rule(metric="lag_rows", node="edge-b"), power)
+
+
+def _connector(**changes: Any) -> dict[str, Any]:
+    return {
+        "state": "connected",
+        "gaps_total": 0,
+        "gap_rows_total": 0,
+        "gap_at": None,
+        "spool_bytes": 0,
+        "trouble": None,
+    } | changes
+
+
+def _of_connector(connector: dict[str, Any] | None, **changes: Any) -> tuple[list[float | None], list[str]]:
+    """Returns the values by which rules judge a connector, and what they say of it."""
+    elements = [("p", "Hall", _element("press", connector=connector, **changes))]
+    [(subject, known)] = subjects(elements, [], NOW).items()
+    values = [known.values[metric] for metric in OF_CONNECTORS]
+    flags = ("connector_failing", "rows_lost")
+    said = [message_of(rule(metric=each), subject, 1.0, known.reasons.get(each, "")) for each in flags]
+    return values, said
+
+
+def test_a_connector_fails_from_one_event_to_the_other_and_loses_rows_for_some_minutes() -> None:
+    assert _of_connector(_connector())[0] == [0.0, 0.0, 0.0]
+    # It may be connected for a moment between two failures.
+    flaps = _connector(trouble="Nobody listens at 10.0.0.1:4840.")
+    values, [fails, _] = _of_connector(flaps)
+    assert values == [1.0, 0.0, 0.0]
+    assert fails == "The connector of Press of Hall fails. Nobody listens at 10.0.0.1:4840."
+    lost = _connector(gaps_total=3, gap_rows_total=1200, gap_at="2026-11-29T11:55:01+00:00")
+    values, [_, loses] = _of_connector(lost)
+    assert values == [0.0, 1.0, 0.0]
+    assert loses == "The connector of Press of Hall has lost rows. Gaps so far: 3, with 1,200 rows or more."
+    assert _of_connector(lost | {"gap_at": "2026-11-29T11:55:00+00:00"})[0] == [0.0, 0.0, 0.0]
+    assert _of_connector(_connector(spool_bytes=SPOOL_BYTES_MAX // 2))[0] == [0.0, 0.0, 50.0]
+
+
+def test_a_connector_that_is_gone_has_no_alarm_and_one_that_is_not_heard_keeps_it() -> None:
+    assert _of_connector(None, status="stopped")[0] == [0.0, 0.0, 0.0]
+    for status, heard in (("moving", True), ("starting", True), ("unheard", False), ("silent", False)):
+        assert _of_connector(None, status=status, heard=heard)[0] == [None, None, None]

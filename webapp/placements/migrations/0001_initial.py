@@ -96,11 +96,36 @@ class Migration(migrations.Migration):
                 ("counter", models.CharField(max_length=40)),
                 ("times", models.BigIntegerField()),
                 ("rows", models.BigIntegerField()),
+                ("at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "deployment",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="connector_gaps",
+                        to="placements.deployment",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="ConnectorTrouble",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("element", models.CharField(max_length=60)),
+                ("why", models.TextField()),
+                ("since", models.DateTimeField()),
+                ("over", models.BooleanField(default=False)),
+                ("times", models.PositiveIntegerField(default=1)),
+                (
+                    "deployment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="connector_troubles",
                         to="placements.deployment",
                     ),
                 ),
@@ -234,6 +259,12 @@ class Migration(migrations.Migration):
             model_name="connectorgaps",
             constraint=models.UniqueConstraint(
                 fields=("deployment", "element", "node", "counter"), name="one_row_per_counter_of_gaps"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="connectortrouble",
+            constraint=models.UniqueConstraint(
+                fields=("deployment", "element"), name="one_trouble_per_connector"
             ),
         ),
         migrations.AddIndex(

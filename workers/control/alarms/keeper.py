@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 from pydantic import ValidationError
 
-from webapp.alarms.facts import Values, subjects
+from webapp.alarms.facts import Measured, subjects
 from webapp.alarms.models import Alarm, Rule
 from webapp.alarms.rules import MetricRule, Subject, is_about, judge, message_of
 from webapp.alarms.state import Clear, Raise
@@ -57,7 +57,9 @@ class RuleKeeper(Periodic):
             self._judge(row, facts, since_s)
         self._since_s = since_s
 
-    def _judge(self, row: Rule, facts: dict[Subject, Values], since_s: dict[tuple[int, Key], float]) -> None:
+    def _judge(
+        self, row: Rule, facts: dict[Subject, Measured], since_s: dict[tuple[int, Key], float]
+    ) -> None:
         try:
             rule = MetricRule.model_validate(row.rule)
         except ValidationError:
@@ -67,12 +69,12 @@ class RuleKeeper(Periodic):
         open = {_key_of(alarm): alarm for alarm in row.alarms.filter(cleared_at=None)}
         steps: list[Step] = []
         there = set()
-        for subject, values in facts.items():
+        for subject, known in facts.items():
             if not is_about(rule, subject):
                 continue
             key = subject.key
             there.add(key)
-            value = values.get(rule.metric)
+            value = known.values.get(rule.metric)
             verdict = judge(
                 rule, value, is_open=key in open, now_s=now_s, since_s=self._since_s.get((row.pk, key))
             )
@@ -80,7 +82,7 @@ class RuleKeeper(Periodic):
                 since_s[row.pk, key] = verdict.since_s
             if verdict.act == "raise" and value is not None and len(open) + len(steps) < OPEN_PER_RULE_MAX:
                 shown = {} if rule.kind.flag else {rule.kind.title: value, "limit": rule.raise_at}
-                message = message_of(rule, subject, value)[:500]
+                message = message_of(rule, subject, value, known.reasons.get(rule.metric, ""))[:500]
                 steps.append(Step(_about(row, subject), Raise(now, rule.severity, message, shown)))
             elif verdict.act == "clear":
                 steps.append(Step(_about(row, subject), Clear(now)))
@@ -93,7 +95,7 @@ class RuleKeeper(Periodic):
         )
 
 
-def _facts() -> dict[Subject, Values]:
+def _facts() -> dict[Subject, Measured]:
     board = whole_board()
     elements = (
         (pipeline.name, pipeline.title, item)

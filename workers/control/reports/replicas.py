@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -13,7 +15,8 @@ from pipeline_runtime.wire import keys
 from webapp.audit.records import record_event
 from webapp.moments import moment_of_ms
 from webapp.nodes.models import Node
-from webapp.placements.models import Deployment, GroupPlacement, Replica
+from webapp.placements.models import ConnectorTrouble, Deployment, GroupPlacement, Replica
+from webapp.placements.selectors import troubles_by_element
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.replica_rows import note_gaps, note_java_ends, note_new_state, reported
@@ -21,6 +24,7 @@ from workers.control.reports.histories import Histories
 from workers.control.reports.notices import notices
 from workers.control.reports.rates import Rates
 from workers.control.reports.totals import with_totals
+from workers.control.reports.troubles import Trouble, trouble_after, trouble_notice
 
 _LATENCIES = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
 _TIMES = ("batch_ms_p50", "batch_ms_p95", *_LATENCIES)
@@ -44,6 +48,8 @@ class ReplicaRows:
             pk__in=ids, status__in=Deployment.ACTIVE
         )
         deployments = {deployment.pk: deployment for deployment in active}
+        with_connectors = {s.group.partition(".")[0] for s in report.replicas if s.connectors}
+        troubles = troubles_by_element(with_connectors) if with_connectors else {}
         for status in report.replicas:
             deployment_id, _, group = status.group.partition(".")
             deployment = deployments.get(deployment_id)
@@ -59,6 +65,10 @@ class ReplicaRows:
             doing = f"taking in what {node.name} reports of {status.group}"
             with self._bulkhead.only(doing, alert, node.name), transaction.atomic():
                 self._write_one(row, reported(known), status, heard_ms)
+                for each in status.connectors:
+                    lasts_ms = report.at_ms - each.since_ms
+                    before = troubles.get((deployment.pk, each.element))
+                    _tell_trouble(before, each, lasts_ms, deployment, node.name, moment_of_ms(heard_ms))
         for row in rows.values():
             row.delete()
         self._rates.forget(node.name, {status.group for status in report.replicas})
@@ -113,6 +123,37 @@ class ReplicaRows:
             for element in _elements_of(deployment, group):
                 point = {"t": heard_ms, **rates["elements"].get(element, whole), **measured}
                 self._histories.add(keys.element_history(deployment, element), point)
+
+
+def _tell_trouble(
+    row: ConnectorTrouble | None,
+    said: ConnectorStatus,
+    lasts_ms: int,
+    deployment: Deployment,
+    node: str,
+    now: datetime,
+) -> None:
+    """Tells that a connector fails, or that it works again, and keeps what was told."""
+    told = None if row is None else Trouble(row.why, row.since, row.over, row.times)
+    after = trouble_after(told, said, lasts_ms, now)
+    if after == told:
+        return
+    if after is None:
+        ConnectorTrouble.objects.filter(deployment=deployment, element=said.element).delete()
+        return
+    ConnectorTrouble.objects.update_or_create(
+        deployment=deployment, element=said.element, defaults=asdict(after)
+    )
+    notice = trouble_notice(told, after, deployment.name_of(said.element), node)
+    if notice is not None:
+        record_event(
+            notice.kind,
+            notice.message,
+            severity=notice.severity,
+            pipeline=deployment.pipeline.name,
+            element=said.element,
+            node=node,
+        )
 
 
 def _counted(status: ConnectorStatus) -> tuple[str, int, int]:

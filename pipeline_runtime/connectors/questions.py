@@ -39,8 +39,8 @@ from pipeline_runtime.connectors.masked import Masked, log_without_secrets
 from pipeline_runtime.connectors.name_servers import look_up
 from pipeline_runtime.connectors.sample import sampled
 from pipeline_runtime.connectors.sdk import ConnectorError, shown_rows
+from pipeline_runtime.garbage import settle
 from pipeline_runtime.model.connectors import SampleAnswer, TestAnswer
-from pipeline_runtime.spark.garbage import settle
 
 log = logging.getLogger(__name__)
 

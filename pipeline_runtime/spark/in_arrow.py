@@ -22,12 +22,12 @@ from pipeline_runtime.batch.gate_messages import Describe
 from pipeline_runtime.batch.processors import processor_inputs, processor_work
 from pipeline_runtime.batch.reader import input_schema
 from pipeline_runtime.batch.rows import Inputs, Ports, ProcessorWork, keyed, port_schema
+from pipeline_runtime.garbage import freeze
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.sdk import OperatorContext, TransformOperator
 from pipeline_runtime.operators.tables import RAW, REJECT
-from pipeline_runtime.spark.garbage import freeze
 from pipeline_runtime.spark.schema import column, spark_schema
 from pipeline_runtime.spark.tagged import tagged
 

@@ -20,8 +20,8 @@ from pyspark.sql.types import StructType
 from pipeline_runtime.batch.gate_client import gate, is_connected
 from pipeline_runtime.batch.gate_messages import FirstToken, NextToken, SlicesOf, TasksOf
 from pipeline_runtime.checkpoint.spark_state import TOKEN
+from pipeline_runtime.garbage import freeze
 from pipeline_runtime.spark.freed_memory import give_back
-from pipeline_runtime.spark.garbage import freeze
 from pipeline_runtime.spark.schema import enveloped, flush_rows, source_schema
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pipeline_runtime.garbage import settle
 from pipeline_runtime.spark.freed_memory import keep_freed_memory
-from pipeline_runtime.spark.garbage import settle
 
 ENVIRONMENT = "FOGLINE_WORKER_ZYGOTE"
 _REQUEST_TIMEOUT_S = 30.0

@@ -26,6 +26,7 @@ import psutil
 from kafka import KafkaProducer, TopicPartition
 
 import pipeline_runtime
+from pipeline_runtime.garbage import settle
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.model.desired import ClaimOrder
@@ -35,7 +36,6 @@ from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups, topics
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
-from pipeline_runtime.spark.garbage import settle
 from tests.directing import tell
 from tests.ports import free_ports
 from workers.supervisor.services import Kafka

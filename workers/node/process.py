@@ -32,11 +32,11 @@ from urllib.parse import urlsplit
 from pipeline_runtime import __version__
 from pipeline_runtime.checkpoint.errors import ServiceUnavailable
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
+from pipeline_runtime.garbage import settle
 from pipeline_runtime.kafka import gone_topics
 from pipeline_runtime.kafka.gone_topics import GoneTopics
 from pipeline_runtime.model.desired import NodeDesired, NodeReport
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.spark.garbage import settle
 from pipeline_runtime.spark.session import java_process
 from pipeline_runtime.wire.tasks import node_queue
 from workers.lock import lock

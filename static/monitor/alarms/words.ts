@@ -82,7 +82,8 @@ const WHEN: Record<MetricRule["metric"], (whose: string, limit: string) => strin
   element_failed: (whose) => `${whose} has failed`,
   connector_failing: (whose) => `the connector of ${whose} fails`,
   rows_lost: (whose) => `the connector of ${whose} has lost rows`,
-  spool_percent: (whose, limit) => `the disk buffer of the connector of ${whose} is more than ${limit} % full`,
+  spool_percent: (whose, limit) =>
+    `the disk buffer of the connector of ${whose} is more than ${limit} % full`,
   dead_letters: (whose, limit) => `more than ${limit} rows of ${whose} are dead letters`,
   node_silent: (whose) => `${whose} does not answer`,
   disk_percent: (whose, limit) => `the disk of ${whose} is more than ${limit} % full`,

@@ -93,7 +93,14 @@ test("a rule says when it raises an alarm, and when it clears it", () => {
   const metrics: AlarmMetric[] = [
     { metric: "lag_rows", title: "rows wait", unit: "rows", of: "element", below: false, flag: false },
     { metric: "node_silent", title: "does not answer", unit: "", of: "node", below: false, flag: true },
-    { metric: "connector_failing", title: "connector fails", unit: "", of: "element", below: false, flag: true },
+    {
+      metric: "connector_failing",
+      title: "connector fails",
+      unit: "",
+      of: "element",
+      below: false,
+      flag: true,
+    },
   ];
   expect(ruleSentence({ metric: "lag_rows", raise_at: 100, clear_at: 50, for_s: 120 }, metrics)).toBe(
     "A warning alarm when more than 100 rows wait for an element, for 2 minutes. It is cleared at 50 rows.",

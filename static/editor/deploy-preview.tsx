@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { TriangleAlert } from "lucide-react";
 import { create } from "zustand";
 import { plural } from "../shared/format";
@@ -15,7 +15,8 @@ import {
   sectionText,
   untouched,
 } from "./deploy-changes";
-import { differs, ExpectedNote, useExpected } from "./preview/expected";
+import { ExpectedNote, useExpected } from "./preview/expected";
+import { differs } from "./preview/pinned-words";
 import { findElement, nameOfId } from "../shared/document";
 import { giveNewIds } from "./new-ids";
 import { current, select, setMode, useEditor } from "./store";
@@ -67,13 +68,22 @@ interface PreviewProps {
 
 function Preview({ changes, what, answer }: PreviewProps) {
   const expected = useExpected(what.document);
+  const anyway = differs(expected);
   const [agreed, setAgreed] = useState<ReadonlySet<string>>(new Set());
+  // while the pinned rows are checked: it is deployed when they are as expected
+  const [ordered, setOrdered] = useState(false);
   const first = isFirst(changes);
   const status = useEditor((state) => state.pipeline?.status);
   const name = useEditor((state) => state.name);
   const live = useLive((state) => state.pipelines.find((each) => each.name === name)?.status);
   const operators = useEditor((state) => state.operators);
   const refused = deployRefusal(changes, agreed, (id) => nameOfId(what.document, operators, id));
+  const deploy = () => answer([...agreed]);
+  useEffect(() => {
+    if (!ordered || anyway === null) return;
+    setOrdered(false);
+    if (!anyway && !refused) answer([...agreed]);
+  }, [ordered, anyway, refused, agreed, answer]);
   const show = what.isDraft ? (each: DeployChange) => (answer(null), showInEditor(each)) : null;
   const agree = (element: string, yes: boolean) =>
     setAgreed(new Set(yes ? [...agreed, element] : [...agreed].filter((each) => each !== element)));
@@ -93,16 +103,22 @@ function Preview({ changes, what, answer }: PreviewProps) {
           <button type="button" className="button" onClick={() => answer(null)}>
             Cancel
           </button>
+          {ordered && !refused && (
+            <button type="button" className="button" onClick={deploy}>
+              Deploy without waiting
+            </button>
+          )}
           <DialogAction
-            title={deployTitle(first, differs(expected))}
+            title={ordered ? "Waits for the check…" : deployTitle(first, !!anyway)}
             refused={refused}
-            run={() => answer([...agreed])}
+            busy={ordered}
+            run={anyway === null ? () => setOrdered(true) : deploy}
           />
         </>
       }
     >
-      <div className="deploy__expected">
-        <ExpectedNote checks={expected} />
+      <div className="deploy__expected" role="status">
+        <ExpectedNote checks={expected} ordered={ordered} />
       </div>
       {first ? (
         <Places changes={changes} document={what.document} />

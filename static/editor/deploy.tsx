@@ -119,7 +119,9 @@ async function agreeAndStart(
   if (restart === "again") return runAgain();
   if (!restart) return;
   useDeploy.setState({ kind: "deploy", preparing: "Starting" });
-  follow("deploy", await post<Operation>(`${path()}/deploy`, { ...which, restart }));
+  // the dialog has checked what is expected
+  const order = { ...which, restart, check_expected: false };
+  follow("deploy", await post<Operation>(`${path()}/deploy`, order));
 }
 
 const pipelineNow = () => {

@@ -19,6 +19,7 @@ import * as edits from "./edits";
 import type { Mark, StreamMark } from "./difference";
 import { behind, sized, toEdges, toNodes, type CardNode, type FlowNode, type StreamEdge } from "./flow";
 import * as past from "../shared/history";
+import { openTab, PARAMETERS } from "./inspector/inspected";
 import { notesAround, pasteNotes } from "./notes/notes";
 import { arranged, type Arrangement, type Point } from "./places";
 
@@ -267,6 +268,7 @@ export function addElement(
   const { document, id } = edits.addElement(current(), operator, at);
   commit(join(document, id));
   select([id]);
+  openTab(PARAMETERS); // it is to be filled in
   return id;
 }
 

@@ -526,6 +526,7 @@ export interface Deploy {
   revision?: number | null;
   dry_run?: boolean;
   restart?: string[];
+  check_expected?: boolean;
 }
 
 /** What a deployment would do with an element. */

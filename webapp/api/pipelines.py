@@ -16,6 +16,7 @@ from webapp.api.authentication import actor
 from webapp.handovers import way_home
 from webapp.handovers.schemas import BroughtBack
 from webapp.monitoring.board import all_pipelines, pipeline_json
+from webapp.monitoring.samples import refuse_unexpected
 from webapp.monitoring.schemas import Pipeline, PipelineItem
 from webapp.operations import actions as operation_actions, copies as operation_copies
 from webapp.operations.schemas import Operation, UndeployPlan
@@ -74,6 +75,7 @@ class Deploy(Body):
     revision: int | None = None  # of the draft that the caller saw; 409 when it has changed since
     dry_run: bool = False
     restart: list[str] = []  # elements that may begin without their state, when a change cannot keep it
+    check_expected: bool = True  # 409 unless elements still make of their pinned rows what is expected
 
 
 class Undeploy(Body):
@@ -243,15 +245,21 @@ def deploy(
     `dry_run` only says what would happen to each element: `change: "restart"` means that it cannot keep its
     state, and `loses` says what is lost. It also says whether the deployment `repeats` an upgrade that
     failed. For a pipeline that is not deployed, it says which node each element gets and why. `restart` lists
-    the elements that may lose their state; without it a change that cannot keep a state is refused.
+    the elements that may lose their state; without it a change that cannot keep a state is refused. If rows
+    are expected of elements, a node checks them first. If they differ or could not be checked, nothing is
+    deployed; `check_expected: false` deploys without that check.
     """
     wanted = body or Deploy()
     if wanted.dry_run:
         return Status(
             200, operation_actions.what_would_change(actor(request), name, wanted.version, wanted.placement)
         )
+    revision = wanted.revision
+    if wanted.check_expected:
+        checked = refuse_unexpected(actor(request), pipeline_named(name), wanted.version)
+        revision = checked if revision is None else revision
     operation = operation_actions.deploy(
-        actor(request), name, wanted.version, wanted.placement, wanted.revision, wanted.restart
+        actor(request), name, wanted.version, wanted.placement, revision, wanted.restart
     )
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, operation_json(operation))

@@ -30,6 +30,7 @@ from webapp.monitoring.preview import (
     shown_preview,
 )
 from webapp.pipelines.models import PinnedSample, Pipeline
+from webapp.pipelines.selectors import version_of
 from webapp.pipelines.shape import element_of, names_of
 from webapp.problems import Conflict, Invalid, Missing, Problem
 
@@ -174,6 +175,34 @@ def check_expected(actor: User, pipeline: Pipeline, document: dict[str, Any]) ->
     samples = pipeline.samples.exclude(expected=None)
     drawn = [each for each in samples if element_of(document, each.element) is not None]
     return [_check(actor, pipeline, document, sample, names, until_s) for sample in drawn]
+
+
+def refuse_unexpected(actor: User, pipeline: Pipeline, version: int | None) -> int | None:
+    """Checks a version, or the draft, before it is deployed. Raises Conflict, which names the elements that
+    make other rows than expected and those that could not be checked.
+
+    Returns the revision of the draft that was checked; None for a version, and if nothing is expected.
+    """
+    document = pipeline.draft if version is None else version_of(pipeline, version).document
+    checks = check_expected(actor, pipeline, document)
+    wrong = [(each, why) for each in checks if (why := _wrong(each)) is not None]
+    if wrong:
+        raise Conflict(
+            " ".join(f"{each['title']} {why}" for each, why in wrong),
+            safe="Nothing was deployed.",
+            next="Mend the elements, or expect other rows of them. "
+            "With check_expected: false it is deployed without this check.",
+            checks=[each for each, _ in wrong],
+        )
+    return pipeline.draft_revision if checks and version is None else None
+
+
+def _wrong(check: ExpectedCheck) -> str | None:
+    if check["trouble"] is not None:
+        return f"was not checked: {check['trouble']}"
+    if check["differences"] or check["letters_found"] != check["letters_expected"]:
+        return "makes other rows of its pinned rows than expected."
+    return None
 
 
 def _check(

@@ -1,5 +1,5 @@
 /** The panel beside the canvas: of one element, of several, or of the pipeline. */
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 import { Copy, MapPin, Trash2 } from "lucide-react";
 import { mayAct } from "../../shared/page";
 import type { DocElement, Operator } from "../../shared/types";
@@ -13,6 +13,7 @@ import { askSites } from "../near-sources-dialog";
 import { PipelinePanel, SelectionPanel } from "../pipeline-panel";
 import { PreviewTab } from "../preview/preview";
 import { commit, current, duplicateSelected, removeSelected, selectedEdge, useEditor } from "../store";
+import { PARAMETERS, openTab, useInspected } from "./inspected";
 import { Parameters } from "./parameters";
 import { Schemas } from "./schemas";
 import { StreamPanel } from "./stream";
@@ -43,13 +44,13 @@ export function Inspector() {
 
 function ElementPanel({ element }: { element: DocElement }) {
   const operator = useEditor((state) => state.operators.get(element.type));
-  const [tab, setTab] = useState("parameters");
+  const tab = useInspected((state) => state.tab);
   const focusPath = useEditor((state) => state.focusPath);
   const body = useRef<HTMLDivElement>(null);
   const editable = mayAct("editor");
   useEffect(() => {
     if (!focusPath) return;
-    setTab("parameters");
+    openTab(PARAMETERS);
     const timer = window.setTimeout(() => {
       focusField(body.current, focusPath);
       useEditor.setState({ focusPath: null });
@@ -90,10 +91,10 @@ function ElementPanel({ element }: { element: DocElement }) {
       <Tabs
         label="Element"
         value={tab}
-        onChange={setTab}
+        onChange={openTab}
         tabs={[
           {
-            id: "parameters",
+            id: PARAMETERS,
             title: "Parameters",
             content: <Parameters element={element} operator={operator} editable={editable} />,
           },

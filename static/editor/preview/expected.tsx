@@ -3,13 +3,8 @@ import { post, problemText } from "../../shared/api";
 import type { ExpectedCheck, PipelineDocument } from "../../shared/types";
 import { useLoaded, Warning } from "../../shared/ui/parts";
 import { useEditor } from "../store";
-import { checkWords, fewLines } from "./pinned-words";
+import { checkWords, fewLines, isWrong, type Checks } from "./pinned-words";
 import "./preview.css";
-
-export interface Checks {
-  checks: ExpectedCheck[] | undefined;
-  error: unknown;
-}
 
 export function useExpected(document: PipelineDocument): Checks {
   const pipeline = useEditor((state) => state.name);
@@ -18,17 +13,21 @@ export function useExpected(document: PipelineDocument): Checks {
   return { checks: data, error };
 }
 
-export const differs = ({ checks, error }: Checks): boolean =>
-  error !== undefined || !!checks?.some((check) => check.trouble !== null || checkWords(check).length > 0);
-
-export function ExpectedNote({ checks: { checks, error } }: { checks: Checks }) {
+export function ExpectedNote({ checks: { checks, error }, ordered }: { checks: Checks; ordered: boolean }) {
   if (error !== undefined)
     return (
       <Warning>The expected output for the pinned rows could not be checked: {problemText(error)}</Warning>
     );
-  if (!checks) return <p className="muted small">Pinned rows are being checked…</p>;
+  if (!checks)
+    return (
+      <p className="muted small">
+        {ordered
+          ? "It is deployed as soon as the output for the pinned rows is as expected. That takes 20 s at most."
+          : "Fogline checks the output for the pinned rows…"}
+      </p>
+    );
   if (checks.length === 0) return null;
-  const wrong = checks.filter((check) => check.trouble !== null || checkWords(check).length > 0);
+  const wrong = checks.filter(isWrong);
   if (wrong.length === 0)
     return <p className="muted small">The output for the pinned rows is as expected.</p>;
   return (

@@ -33,6 +33,21 @@ export const checkWords = (check: ExpectedCheck): string[] => [
   ...[letterWords(check.letters_expected, check.letters_found)].filter((each) => each !== null),
 ];
 
+/** Whether elements make of their pinned rows what is expected; neither is there while a node is asked. */
+export interface Checks {
+  checks: ExpectedCheck[] | undefined;
+  error: unknown;
+}
+
+export const isWrong = (check: ExpectedCheck): boolean =>
+  check.trouble !== null || checkWords(check).length > 0;
+
+/** Whether a person has to agree before it is deployed; null while that is not known. */
+export function differs({ checks, error }: Checks): boolean | null {
+  if (error !== undefined) return true;
+  return checks?.some(isWrong) ?? null;
+}
+
 /** What is known of pinned rows on which a preview was made. */
 export function pinnedWords(pinned: PinnedRows, dead: number): string {
   const rows = `${plural(pinned.rows, "pinned row")}${pinned.by === null ? "" : ` by ${pinned.by}`}.`;

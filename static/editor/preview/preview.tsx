@@ -7,6 +7,7 @@ import { useLive } from "../../shared/live";
 import type { DocElement, ElementPreview } from "../../shared/types";
 import { Problem, Skeleton, useLoaded, Warning } from "../../shared/ui/parts";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
+import { rowsOf, useInspected } from "../inspector/inspected";
 import { current, useEditor } from "../store";
 import { isOnItsWay, pathKey, type Rows } from "./path";
 import { Pinned } from "./pinned";
@@ -21,13 +22,18 @@ export function PreviewTab({ element }: { element: DocElement }) {
   const name = useEditor((state) => state.name);
   const document = useEditor((state) => state.history.present);
   const runs = useLive((state) => !!state.pipelines.find((each) => each.name === name)?.deployment);
-  const [wanted, setRows] = useState<Rows>("source");
-  const [node, setNode] = useState<string | null>(null);
+  const kept = useInspected();
+  const [pinned, setPinned] = useState(false);
+  const { node } = kept;
   const key = useStill(pathKey(document, element.id));
-  const rows = wanted === "running" && !runs ? "source" : wanted;
+  const rows = rowsOf(kept.rows, pinned, runs);
   const { shown, error, busy, reload } = usePreview(name, element.id, key, rows, node);
   const hasPinned = rows === "pinned" || !!shown?.pinned;
-  const showRows = (next: Rows) => (next === rows ? reload() : setRows(next));
+  const choose = (next: Rows) => {
+    setPinned(next === "pinned");
+    if (next !== "pinned") useInspected.setState({ rows: next });
+  };
+  const showRows = (next: Rows) => (next === rows ? reload() : choose(next));
   return (
     <div className="stack preview" aria-busy={busy}>
       <div className="row row--between row--wrap">
@@ -36,7 +42,7 @@ export function PreviewTab({ element }: { element: DocElement }) {
             className="select preview__rows"
             aria-label="Rows"
             value={rows}
-            onChange={(event) => setRows(event.target.value as Rows)}
+            onChange={(event) => choose(event.target.value as Rows)}
           >
             <option value="source">Rows of the sources</option>
             {runs && <option value="running">Newest rows of what runs</option>}
@@ -45,7 +51,7 @@ export function PreviewTab({ element }: { element: DocElement }) {
         ) : (
           <span className="muted small">Nothing is deployed or written.</span>
         )}
-        <NodeSelect value={node} onChange={setNode} />
+        <NodeSelect value={node} onChange={(node) => useInspected.setState({ node })} />
         <button type="button" className="button button--small" onClick={reload} aria-disabled={busy}>
           <RefreshCw aria-hidden="true" />
           {busy ? "Asking a node…" : "Refresh"}

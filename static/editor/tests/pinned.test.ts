@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 import type { ExpectedCheck, PinnedRows } from "../../shared/types";
-import { checkWords, differenceWords, fewLines, letterWords, pinnedWords } from "../preview/pinned-words";
+import {
+  checkWords,
+  differenceWords,
+  differs as mustAgree,
+  fewLines,
+  letterWords,
+  pinnedWords,
+} from "../preview/pinned-words";
 
 const differs = {
   place: 3,
@@ -23,19 +30,20 @@ test("of many differences the first are said, and how many more there are", () =
   expect(fewLines(lines.slice(0, 6))).toEqual(lines.slice(0, 6));
 });
 
+const check: ExpectedCheck = {
+  element: "power",
+  title: "Power",
+  columns: [],
+  differences: [differs],
+  letters_expected: 0,
+  letters_found: 2,
+  trouble: null,
+};
+
 test("dead letters count, too", () => {
   expect(letterWords(0, 0)).toBeNull();
   expect(letterWords(null, 4)).toBeNull();
   expect(letterWords(0, 1)).toBe("1 dead letter, expected 0.");
-  const check: ExpectedCheck = {
-    element: "power",
-    title: "Power",
-    columns: [],
-    differences: [differs],
-    letters_expected: 0,
-    letters_found: 2,
-    trouble: null,
-  };
   expect(checkWords(check)).toHaveLength(2);
 });
 
@@ -52,4 +60,15 @@ test("pinned rows say whether they give what is expected", () => {
   const expected = { ...pinned, expects: true, letters_expected: 0 };
   expect(pinnedWords(expected, 0)).toBe("12 pinned rows by ada. The rows are as expected.");
   expect(pinnedWords(expected, 1)).toContain("differ");
+});
+
+test("a deployment waits for the check; then a person agrees to what differs or was not checked", () => {
+  const told = (checks: ExpectedCheck[] | undefined, error?: unknown) => mustAgree({ checks, error });
+  const right = { ...check, differences: [], letters_found: 0 };
+  expect(told(undefined)).toBeNull();
+  expect(told([])).toBe(false);
+  expect(told([right])).toBe(false);
+  expect(told([right, check])).toBe(true);
+  expect(told([{ ...right, trouble: "No node answers." }])).toBe(true);
+  expect(told(undefined, new Error("gone"))).toBe(true);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { PipelineDocument } from "../../shared/types";
+import { rowsOf } from "../inspector/inspected";
 import { pathKey, shownWords } from "../preview/path";
 
 const document = (change: object = {}, other: object = {}): PipelineDocument =>
@@ -37,4 +38,10 @@ test("it says how many of how many rows are shown", () => {
   expect(shownWords(7, 7, false)).toBe("All 7 rows");
   expect(shownWords(20, 2200, false)).toBe("The first 20 of 2,200 rows");
   expect(shownWords(20, 1834, true)).toBe("The newest 20 of 1,834 rows");
+});
+
+test("the next element shows the same rows, unless they are pinned to another one or nothing runs", () => {
+  expect(rowsOf("running", false, true)).toBe("running");
+  expect(rowsOf("running", false, false)).toBe("source");
+  expect(rowsOf("running", true, true)).toBe("pinned");
 });

@@ -247,6 +247,34 @@ def test_rows_are_pinned_expected_and_checked(
     assert counts == [2, 1, 1]
 
 
+def test_a_deployment_by_rest_is_refused_if_an_element_makes_other_rows_than_expected(
+    caller: Call, pipeline: Pipeline, nodes: dict[str, Node], real_redis: redis.Redis, redis_url: str
+) -> None:
+    for each in pipeline.draft["spec"]["elements"]:
+        each["node"] = "cloud"
+    pipeline.save()
+    row = {"at": "1970-01-01T00:00:01+00:00", "key": None, "values": [None, None, 1.0], "reason": None}
+    expected = {"columns": ["window_start", "window_end", "mf01_average"], "rows": [row], "letters": 0}
+    rows = {"in": [{"time_ms": 1000, "values": {"mf01": 1.5}}]}
+    pipeline.samples.create(element="power", inputs=rows, expected=expected, created_at=timezone.now())
+    editor = caller("editor")
+
+    def deploy(answer: PreviewAnswer) -> Any:
+        with node(real_redis, redis_url, "cloud", answer):
+            return editor.post(f"/pipelines/{PIPELINE}/deploy", {})
+
+    problem = assert_problem(deploy(output_of(2)), 409)
+    assert "makes other rows of its pinned rows than expected" in problem["detail"]
+    assert [each["element"] for each in problem["checks"]] == ["power"]
+    busy = assert_problem(deploy(ANSWER.model_copy(update={"refused": "busy"})), 409)
+    assert "was not checked: " in busy["detail"]
+    assert not Deployment.objects.exists()
+    assert deploy(output_of(1)).status_code == 202
+    Deployment.objects.all().delete()
+    unchecked = editor.post(f"/pipelines/{PIPELINE}/deploy", {"check_expected": False})
+    assert unchecked.status_code == 202
+
+
 def test_what_cannot_be_pinned_is_refused(
     caller: Call, pipeline: Pipeline, nodes: dict[str, Node], real_redis: redis.Redis, redis_url: str
 ) -> None:

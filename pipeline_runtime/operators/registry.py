@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from pipeline_runtime.model.faults import did_you_mean, pydantic_faults
 from pipeline_runtime.model.ids import DEAD, INTAKE, JOURNAL, POSITION
-from pipeline_runtime.operators.sdk import FileDescriber, Operator, SchemaMismatch
+from pipeline_runtime.operators.sdk import FileDescriber, Operator, SchemaMismatch, ViewOperator
 
 log = logging.getLogger(__name__)
 ENTRY_POINT_GROUP = "fogline.operators"
@@ -134,6 +134,7 @@ class Registry:
             "ticks": operator.ticks,
             "browsed_from": operator.browsed_from,
             "follow_depends": operator.follow_depends(),
+            "view": issubclass(operator, ViewOperator),
             "version": operator.version,
         }
 

@@ -1481,6 +1481,7 @@ export interface MissingFile {
 export interface MoveCost {
   bytes: number | null;
   bytes_per_s: number | null;
+  latency_ms: number | null;
   copy_s: number | null;
   same_site: boolean;
   cpu: BeforeAfter;
@@ -1726,6 +1727,7 @@ export interface Operator {
   delivery_why: string;
   ticks: "none" | "one" | "many";
   browsed_from: string;
+  view: boolean;
   version: number;
 }
 

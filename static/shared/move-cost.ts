@@ -1,6 +1,6 @@
 /** What a move costs and changes, and what an element would have on other nodes, in words. Pure. */
 import { roughly, type MoveWay } from "./forecast";
-import { bytes, latency, percent } from "./format";
+import { bytes, latency, percent, plural } from "./format";
 import type { Forecast, MoveCost, NodeForecast, OtherNode } from "./types";
 
 export interface CostRow {
@@ -22,8 +22,10 @@ export function costRows(
   if (!there || !cost || node === null) return [];
   const all = Object.values(forecast?.nodes ?? {}).flatMap((each) => (each.cost ? [each.cost] : []));
   const known = (way: "upstream_ms" | "downstream_ms") => all.some((each) => each[way]?.after != null);
+  const copied = copies(there, way);
   const rows = [
     { title: way === "standby" ? "Copied first" : "Copied", value: copyWords(there, cost, way) },
+    ...(origin === null || !copied ? [] : [lineRow(origin, node, cost)]),
     { title: `CPU of ${node}`, value: cpuWords(cost.cpu) },
     ...(origin === null ? [] : [{ title: `CPU of ${origin}`, value: cpuWords(cost.origin_cpu) }]),
   ];
@@ -35,17 +37,101 @@ export function costRows(
   return rows;
 }
 
+/** One move of several to one node. */
+export interface Moving {
+  origin: string;
+  way: MoveWay;
+  forecast: Forecast | undefined;
+}
+
+/** What all moves to a node cost together, and the CPU of both nodes after the last one; none until all of it
+ * is known. */
+export function totalRows(moves: readonly Moving[], node: string): CostRow[] {
+  const known = moves.flatMap(({ origin, way, forecast }) => {
+    const there = forecast?.nodes[node];
+    return there?.cost ? [{ origin, way, there, cost: there.cost }] : [];
+  });
+  if (known.length === 0 || known.length < moves.length) return [];
+  const copied = known.filter(({ there, way }) => copies(there, way));
+  const byOrigin = new Map(
+    known.map((each) => [each.origin, known.filter((of) => of.origin === each.origin)]),
+  );
+  return [
+    { title: "Copied in all", value: copiedWords(copied) },
+    ...[...new Map(copied.map((each) => [each.origin, each.cost]))].map(([origin, cost]) =>
+      lineRow(origin, node, cost),
+    ),
+    { title: `CPU of ${node}`, value: cpuWords(together(known.map(({ cost }) => cost.cpu))) },
+    ...[...byOrigin].map(([origin, of]) => ({
+      title: `CPU of ${origin}`,
+      value: cpuWords(together(of.map(({ cost }) => cost.origin_cpu))),
+    })),
+  ];
+}
+
+type Copied = { way: MoveWay; there: NodeForecast; cost: MoveCost };
+
+function copiedWords(copied: readonly Copied[]): string {
+  if (copied.length === 0) return "nothing: standbys follow there";
+  const sized = copied.map((each) => ({ ...each, size: sizeOf(each.there, each.cost) }));
+  const sum = sized.reduce((all, { size }) => all + (size ?? 0), 0);
+  const unknown = sized.filter(({ size }) => size === null).length;
+  const seconds = sized.map(({ size, cost }) => copyS(size ?? 0, cost));
+  const takes = seconds.every((each) => each !== null)
+    ? `, ${roughly(seconds.reduce((all, each) => all + each, 0) * 1000)}`
+    : "";
+  const rest = `the state of ${plural(unknown, "element")} without a checkpoint`;
+  if (unknown === sized.length) return rest;
+  return unknown ? `${bytes(sum)} and ${rest}` : `${bytes(sum)}${takes}`;
+}
+
+/** Each move changes a CPU by as much as it would alone. */
+function together(changes: readonly Change[]): Change {
+  const before = changes[0]?.before ?? null;
+  if (before === null) return { before, after: null };
+  const by = changes.map((change) => (change.after === null ? null : change.after - (change.before ?? 0)));
+  const known = by.every((each) => each !== null);
+  return {
+    before,
+    after: known
+      ? Math.max(
+          0,
+          by.reduce((all, each) => all + each, before),
+        )
+      : null,
+  };
+}
+
+const copies = (there: NodeForecast, way: MoveWay): boolean => there.start !== "follows" || way !== "standby";
+
+/** With stop and copy, the standby does not use the state that it has. */
+const sizeOf = (there: NodeForecast, cost: MoveCost): number | null =>
+  there.start === "follows" && !there.had ? there.bytes : cost.bytes;
+
+/** null while it is not known */
+function copyS(size: number, { bytes_per_s, same_site }: MoveCost): number | null {
+  if (size === 0) return 0;
+  return bytes_per_s && !same_site ? size / bytes_per_s : null;
+}
+
 function copyWords(there: NodeForecast, cost: MoveCost, way: MoveWay): string {
-  const { bytes_per_s, same_site } = cost;
-  const follows = there.start === "follows";
-  if (follows && way === "standby") return "nothing: a standby follows there";
+  if (!copies(there, way)) return "nothing: a standby follows there";
   if (there.had) return "only what is new: its newest checkpoint is there already";
-  // with stop and copy, the standby does not use the state that it has
-  const size = follows ? there.bytes : cost.bytes;
+  const size = sizeOf(there, cost);
   if (size === null) return "its state; there is no checkpoint of it yet";
-  if (same_site) return `${bytes(size)}, within the site`;
-  if (!bytes_per_s) return `${bytes(size)}, over a line of unknown speed`;
-  return `${bytes(size)} at ${bytes(bytes_per_s)}/s, ${roughly((size / bytes_per_s) * 1000)}`;
+  const takes = copyS(size, cost);
+  return takes === null ? bytes(size) : `${bytes(size)}, ${roughly(takes * 1000)}`;
+}
+
+/** The line over which the state is copied. */
+function lineRow(origin: string, node: string, { same_site, bytes_per_s, latency_ms }: MoveCost): CostRow {
+  const words = same_site
+    ? ["within the site"]
+    : [
+        bytes_per_s ? `${bytes(bytes_per_s)}/s` : "speed not known",
+        ...(latency_ms === null ? [] : [`${latency(latency_ms)} one way`]),
+      ];
+  return { title: "Line", value: `${origin} to ${node}, ${words.join(", ")}` };
 }
 
 function cpuWords({ before, after }: Change): string {

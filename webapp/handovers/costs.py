@@ -33,7 +33,8 @@ class Surroundings:
     """What surrounds one group that has a node."""
 
     spots: Mapping[str, Spot]  # by name, for all nodes
-    latencies: Latencies
+    latencies: Latencies  # of a stream's row
+    lines: Latencies
     rates: Rates
     neighbours: Neighbours
     share: float | None  # of its node's CPU, 0..1; None when it is not known
@@ -47,6 +48,7 @@ def surroundings(deployment: Deployment, group: GroupFacts) -> Surroundings:
     return Surroundings(
         spots=spots,
         latencies=stream_ways(links),
+        lines={(link.a, link.b): link.latency_ms for link in links},
         rates={(link.a, link.b): link.bytes_per_s for link in links},
         neighbours=_neighbours(deployment, group, spots),
         share=_share(deployment, group, cpu) if cpu is not None else None,
@@ -72,6 +74,7 @@ def cost_json(around: Surroundings, group: GroupFacts, target: str, *, has_copy:
     return {
         "bytes": cost.copy_bytes,
         "bytes_per_s": cost.copy_bytes_per_s,
+        "latency_ms": around.lines.get((origin.site, there.site)),
         "copy_s": cost.copy_s,
         "same_site": cost.same_site,
         "cpu": _change(cost.cpu),

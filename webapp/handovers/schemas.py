@@ -251,6 +251,8 @@ class MoveCost(TypedDict):
     bytes_per_s: Number | None
     """the rate of the line between the two sites; null if it is not measured, or if both nodes stand at one
     site"""
+    latency_ms: Number | None
+    """the latency (one way) of that line; null if it is not known, or if both nodes stand at one site"""
     copy_s: Number | None
     """the time that the copy takes at that rate; null if it is not known"""
     same_site: bool

@@ -220,6 +220,8 @@ class Operator(TypedDict):
     """how many items of its system a user may tick"""
     browsed_from: str
     """the parameter that says where a look into its system begins; empty: the whole system"""
+    view: bool
+    """whether the dashboard shows it, and no node runs it"""
     version: int
 
 

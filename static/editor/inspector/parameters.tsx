@@ -63,9 +63,13 @@ export function Parameters({
       )}
       <hr className="line" />
       <Inputs element={element} operator={operator} editable={editable} faults={faults} />
-      <NodePin element={element} editable={editable} />
-      <LatencyTarget element={element} editable={editable} />
-      <Apart element={element} editable={editable} />
+      {!operator?.view && (
+        <>
+          <NodePin element={element} editable={editable} />
+          <LatencyTarget element={element} editable={editable} />
+          <Apart element={element} editable={editable} />
+        </>
+      )}
       <Details>
         <IdField element={element} editable={editable} />
       </Details>

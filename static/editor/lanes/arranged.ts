@@ -58,7 +58,7 @@ function useLayout(cards: readonly CardNode[], document: PipelineDocument) {
     const running = new Map(elements.map((element) => [element.id, element]));
     const placed = cards.map(({ id, position, measured, data }) => ({
       id,
-      lane: live ? liveLane(running.get(id)) : draftLane(data.element, running.get(id)?.status === "view"),
+      lane: live ? liveLane(running.get(id)) : draftLane(data.element, !!data.operator?.view),
       reads: Object.values(data.element.inputs ?? {}).map((reference) => parseReference(reference).element),
       group: groupOf(document, id)?.id ?? null,
       height: measured?.height ?? 0,
@@ -202,7 +202,7 @@ function laneNodes(
     ...card,
     position: layout.cards[card.id] ?? card.position,
     className: stranded.has(card.id) ? "stranded" : "",
-    draggable: may && (!live || movable(byId.get(card.id))),
+    draggable: may && (live ? movable(byId.get(card.id)) : !card.data.operator?.view),
   }));
   const place = ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) => ({
     position: { x, y },

@@ -18,6 +18,7 @@ import { StreamEdge } from "../stream-edge";
 import { useEditor } from "../store";
 import type { Thread } from "./arranged";
 import { lastMove, underWay } from "./lies";
+import { lineMs } from "./lines";
 import { cancelWaiting, placeWords } from "./moves";
 
 /** The lines between sites; empty while they are not known. */
@@ -158,15 +159,15 @@ function AcrossLabel(props: EdgeProps<Stream>) {
   const sites = [useNode(from?.node ?? "")?.site, useNode(to?.node ?? "")?.site];
   const lines = useContext(LinesContext);
   if (!live || !from?.node || !to?.node || from.node === to.node) return null;
-  const line = sites[0] !== sites[1] && lines.find(({ a, b }) => a === sites[0] && b === sites[1]);
-  const far = line && line.latency_ms !== null ? ` · ${latency(line.latency_ms)}` : "";
+  const ms = lineMs(lines, sites[0], sites[1]);
+  const far = ms === null ? "" : ` · ${latency(ms)}`;
   const place = { x: props.sourceX + 34, y: props.sourceY + (props.targetY > props.sourceY ? 16 : -16) };
   return (
     <EdgeLabelRenderer>
       <span
         className="across num"
         style={{ transform: `translate(-50%, -50%) translate(${place.x}px, ${place.y}px)` }}
-        title={`From ${from.node} to ${to.node}${far && `, a line of ${latency((line as MapLink).latency_ms!)}`}`}
+        title={`From ${from.node} to ${to.node}${ms === null ? "" : `, a line of ${latency(ms)}`}`}
       >
         {rate(from.rows_out_per_s)}/s{far}
       </span>

@@ -1,6 +1,6 @@
 /** What becomes of elements that are dropped on a lane: a move to be confirmed, or a pin in the draft. */
 import { nodeRefusal, refusal } from "../../shared/actions";
-import type { LiveElement, PipelineDocument } from "../../shared/types";
+import type { LiveElement, Operator, PipelineDocument } from "../../shared/types";
 import { useLive } from "../../shared/live";
 import { nameOf } from "../../shared/status";
 import { changeElement } from "../edits";
@@ -58,14 +58,20 @@ export function confirmMoves(units: readonly Unit[], target: string): void {
   void orderMoves(useEditor.getState().name, moves);
 }
 
-/** Pure: the document with the elements pinned to the lane's node, put to its site, or left to Fogline. */
-export function pinned(document: PipelineDocument, ids: Iterable<string>, lane: string): PipelineDocument {
+/** Pure: the document with the elements pinned to the lane's node, put to its site, or left to Fogline. A view
+ * stays as it is, since no node runs it. */
+export function pinned(
+  document: PipelineDocument,
+  ids: Iterable<string>,
+  lane: string,
+  operators: ReadonlyMap<string, Pick<Operator, "view">>,
+): PipelineDocument {
   const place = { node: nodeOf(lane), site: siteOf(lane) };
   let changed = document;
   for (const id of ids) {
     const element = document.spec?.elements?.find((each) => each.id === id);
     const same = (element?.node ?? null) === place.node && (element?.site ?? null) === place.site;
-    if (element && !same) changed = changeElement(changed, id, place);
+    if (element && !same && !operators.get(element.type)?.view) changed = changeElement(changed, id, place);
   }
   return changed;
 }
@@ -81,6 +87,7 @@ export function drop({ units, over }: Hanging): void {
           current(),
           units.flatMap(({ members }) => members),
           over,
+          useEditor.getState().operators,
         ),
       );
     return;

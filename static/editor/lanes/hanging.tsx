@@ -6,7 +6,7 @@ import { Asker } from "../../shared/asker";
 import { expectRows, type ExpectRow, type MoveWay } from "../../shared/forecast";
 import { plural } from "../../shared/format";
 import { useElements, useLive } from "../../shared/live";
-import { costRows } from "../../shared/move-cost";
+import { costRows, totalRows, type CostRow, type Moving } from "../../shared/move-cost";
 import { nameOf } from "../../shared/status";
 import type { Forecast, LiveElement } from "../../shared/types";
 import { useEditor } from "../store";
@@ -101,6 +101,14 @@ function Panel({ hanging, lanes }: { hanging: Hanging; lanes: readonly Lane[] })
               forecast={forecasts[unit.lead]}
             />
           ))}
+        {target !== null && going.length > 1 && (
+          <Facts
+            rows={totalRows(
+              going.map((unit) => movingOf(elementOf(unit), forecasts[unit.lead])),
+              target,
+            )}
+          />
+        )}
         {target === null && <p className="hanging__note">Hold it over the lane of a node.</p>}
         {refused && target !== null && (
           <p className={liesOn(units, target) ? "hanging__note" : "hanging__refused"}>{refused}</p>
@@ -162,7 +170,7 @@ function noteOf(pipeline: string, element: LiveElement | undefined): string {
   return `${how} Nothing is lost or repeated, and you can move it back.${groupNote(pipeline, element)}`;
 }
 
-/** What one move takes: all of it when it is the only one, else a line. */
+/** How long one move takes; when it is the only one, also what it costs. */
 function UnitRows({
   place,
   unit,
@@ -195,29 +203,17 @@ function UnitRows({
         ))}
       </p>
     );
-  const facts: ExpectRow[] = [
-    ...rows,
-    ...costRows(forecast, target, way, element.node).map(({ title, value }) => ({ title, value, note: "" })),
-  ];
+  const facts: Fact[] = [...rows, ...costRows(forecast, target, way, element.node)];
   return (
     <>
-      <dl className="hanging__facts">
-        {facts.length === 0 && (
-          <>
-            <dt>Getting ready</dt>
-            <dd className="muted">{forecast ? `Nothing is known about ${target}.` : "…"}</dd>
-          </>
-        )}
-        {facts.map(({ title, value, note }) => (
-          <Fragment key={title}>
-            <dt>{title}</dt>
-            <dd className="num">
-              {value}
-              {note && <span className="hanging__basis">{note}</span>}
-            </dd>
-          </Fragment>
-        ))}
-      </dl>
+      {facts.length === 0 ? (
+        <dl className="hanging__facts">
+          <dt>Getting ready</dt>
+          <dd className="muted">{forecast ? `Nothing is known about ${target}.` : "…"}</dd>
+        </dl>
+      ) : (
+        <Facts rows={facts} />
+      )}
       {warnings.length > 0 && (
         <ul className="plain-list hanging__warnings">
           {warnings.map((warning) => (
@@ -230,6 +226,32 @@ function UnitRows({
     </>
   );
 }
+
+interface Fact extends CostRow {
+  note?: string;
+}
+
+function Facts({ rows }: { rows: readonly Fact[] }) {
+  return (
+    <dl className="hanging__facts">
+      {rows.map(({ title, value, note }, at) => (
+        <Fragment key={at}>
+          <dt>{title}</dt>
+          <dd className="num">
+            {value}
+            {note && <span className="hanging__basis">{note}</span>}
+          </dd>
+        </Fragment>
+      ))}
+    </dl>
+  );
+}
+
+const movingOf = (element: LiveElement | undefined, forecast: Forecast | undefined): Moving => ({
+  origin: element?.node ?? "",
+  way: wayOf(element),
+  forecast,
+});
 
 const short = ({ title, value }: ExpectRow): string => `${title.toLowerCase()} ${value}`;
 

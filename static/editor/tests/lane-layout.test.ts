@@ -20,11 +20,12 @@ import {
   nodeLane,
   shadowsOf,
 } from "../lanes/lies";
+import { lineMs } from "../lanes/lines";
 import { placesTold, placeWords, waitingOf } from "../lanes/moves";
 import { pinned } from "../lanes/dropping";
 import { unitsOf } from "../lanes/units";
 import { element, handover, node, phase, replica } from "../../shared/tests/fixtures";
-import { DOCUMENT } from "../../shared/tests/documents";
+import { DOCUMENT, OPERATORS } from "../../shared/tests/documents";
 import { findElement } from "../../shared/document";
 import type { QueuedMove } from "../../shared/types";
 
@@ -278,12 +279,32 @@ describe("what is dropped", () => {
   });
 
   test("in a draft it is pinned to the node, put to the site, or left to Fogline", () => {
-    const there = pinned(DOCUMENT, ["file"], "node edge-b");
+    const there = pinned(DOCUMENT, ["file"], "node edge-b", OPERATORS);
     expect(findElement(there, "file")?.node).toBe("edge-b");
-    expect(pinned(there, ["file"], "node edge-b")).toBe(there);
-    const atSite = pinned(there, ["file"], "site hall");
+    expect(pinned(there, ["file"], "node edge-b", OPERATORS)).toBe(there);
+    const atSite = pinned(there, ["file"], "site hall", OPERATORS);
     expect(findElement(atSite, "file")).toMatchObject({ site: "hall" });
     expect(findElement(atSite, "file")?.node).toBeUndefined();
-    expect(findElement(pinned(atSite, ["file"], "anywhere"), "file")?.site).toBeUndefined();
+    expect(findElement(pinned(atSite, ["file"], "anywhere", OPERATORS), "file")?.site).toBeUndefined();
   });
+
+  test("a view stays as it is: no node runs it", () => {
+    const views = new Map([["csv-sink", { view: true }]]);
+    expect(pinned(DOCUMENT, ["file"], "node edge-b", views)).toBe(DOCUMENT);
+    const both = pinned(DOCUMENT, ["file", "big"], "node edge-b", views);
+    expect([findElement(both, "file")?.node, findElement(both, "big")?.node]).toEqual([undefined, "edge-b"]);
+  });
+});
+
+test("the latency of a line counts both ways, and nothing is made up", () => {
+  const lines = [
+    { a: "hall", b: "cloud", latency_ms: 12 },
+    { a: "cloud", b: "yard", latency_ms: null },
+    { a: "yard", b: "cloud", latency_ms: 30 },
+  ];
+  expect(lineMs(lines, "hall", "cloud")).toBe(12);
+  expect(lineMs(lines, "cloud", "hall")).toBe(12);
+  expect(lineMs(lines, "cloud", "yard")).toBe(30);
+  expect(lineMs(lines, "hall", "yard")).toBeNull();
+  expect(lineMs(lines, "hall", "hall")).toBeNull();
 });

@@ -8,6 +8,7 @@ const base = {
   stateful: false,
   follow: "coalesced" as const,
   follow_depends: false,
+  view: false,
   delivery: "exactly once" as const,
   delivery_why: "",
   ticks: "none" as const,

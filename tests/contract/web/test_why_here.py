@@ -159,6 +159,7 @@ def test_what_a_move_costs_is_told_with_its_forecast(
     assert cost == {
         "bytes": 6_000_000,
         "bytes_per_s": 3e6,
+        "latency_ms": 10,
         "copy_s": 2,
         "same_site": False,
         "cpu": {"before": 0.25, "after": 0.375},

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.model.simulated import press_at, pump_at
 from pipeline_runtime.model.templates import load_template
 from pipeline_runtime.operators.csv_replay import CsvReplay
 from pipeline_runtime.operators.recording import DATA
@@ -30,11 +31,10 @@ _READ_AS = {
 }
 
 
-def streams_of(name: str, given: Mapping[str, list[Row]] | None = None) -> dict[str, list[Row]]:
+def streams_of(name: str) -> dict[str, list[Row]]:
     """Element -> its rows, of sources and of all that puts rows out; what has not reached its end when the
-    rows do, such as the last window, is not there. AssertionError when an element rejects a row. `given`: the
-    rows of sources that play no recording."""
-    rows: dict[str, list[Row]] = dict(given or {})
+    rows do, such as the last window, is not there. AssertionError when an element rejects a row."""
+    rows = _SIMULATED[name]() if name in _SIMULATED else {}
     schemas: dict[str, StreamSchema] = {}
     for element in load_template(name).spec.elements:
         operator = default_registry().create(element.type, element.params)
@@ -43,7 +43,7 @@ def streams_of(name: str, given: Mapping[str, list[Row]] | None = None) -> dict[
         sources = {port: parse_reference(reference)[0] for port, reference in element.inputs.items()}
         inputs = {port: schemas[source] for port, source in sources.items()}
         schemas[element.id] = operator.output_schema(inputs)
-        if element.id in (given or {}):
+        if element.id in rows:
             continue
         if isinstance(operator, CsvReplay):
             rows[element.id] = recorded(operator, schemas[element.id])
@@ -54,6 +54,24 @@ def streams_of(name: str, given: Mapping[str, list[Row]] | None = None) -> dict[
         assert found.rejected == []
         rows[element.id] = found.rows
     return rows
+
+
+def _measured(at: Callable[[float], Mapping[str, Any]], names: Mapping[str, str]) -> list[Row]:
+    """Ten minutes of a machine, twice a second. `names`: the column of each of its values."""
+    times = [_BEGIN + timedelta(seconds=number / 2) for number in range(1200)]
+    return [
+        {"_time": time, **{names.get(name, name): value for name, value in at(time.timestamp()).items()}}
+        for time in times
+    ]
+
+
+_BEGIN = datetime(2026, 11, 30, tzinfo=UTC)
+_OF_PRESS = {each: each.lower() for each in ("Temperature", "Pressure", "Strokes", "Running")}
+_SIMULATED: dict[str, Callable[[], dict[str, list[Row]]]] = {
+    "press-by-opcua": lambda: {"press": _measured(press_at, _OF_PRESS)},
+    "pump-by-modbus": lambda: {"pump": _measured(pump_at, {})},
+}
+"""Template -> element -> its rows, of the sources that are simulated machines."""
 
 
 def compared(rows: list[Row], like: Row) -> list[Row]:

@@ -1,6 +1,8 @@
-"""Connectors, each as the process that a node starts, between a real Kafka and its real server.
+"""Connectors, each as the process that a node starts, between a real Kafka and its real server; in turns with
+Node-RED, which does the same work on the same Kafka, each with a server of its own.
 
     make bench-connectors                QUICK=1 make bench-connectors
+    ONLY="mqtt-in faults" SYSTEMS="fogline node-red" make bench-connectors
 
 In: a process of its own sends rows as fast as the server takes them. Then it sends them at half that rate,
 and each row's way from there to a reader of Kafka is timed. Out: the rows wait in the element's stream. Then
@@ -8,13 +10,18 @@ they are written at half the rate, and each row's way from there to its receiver
 
     mqtt-in, mqtt-out     mosquitto, QoS 1
     opcua-in              asyncua's server, whose own speed is the limit
-    modbus-in             pymodbus's server, polled every 10 ms; the time begins with the poll
+    modbus-in             pymodbus's server, polled every 10 ms; the time begins with the poll (Node-RED: with
+                          its answer)
     http-in, http-out     100 rows in a request
     postgresql-out        a table without keys; the time ends with the insert, before the commit
+    faults                mqtt-in and http-in while something is killed: connector_faults.py
 
-The log says rows/s, the connector's CPU for each row, and the times. A row that is missing or comes twice
-ends the run with an error: nothing fails here, so nothing is repeated. All run on this machine together, so
-the CPU for each row says more than the rows/s.
+The log says rows/s, the connector's CPU for each row, and the times. Where nothing is killed, a row that is
+missing or comes twice is an error. With faults, the rows that are lost or come twice are counted, and a row
+that Fogline loses is an error. All run on this machine together, so the CPU for each row says more than the
+rows/s.
+
+Node-RED has no part in http-out and postgresql-out. How it is tuned: peers/node_red.py.
 """
 
 from __future__ import annotations
@@ -27,26 +34,20 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, time
 from typing import Any
-from uuid import uuid4
 
 import httpx
 import plotly.graph_objects as go
-import psutil
 
-from pipeline_runtime.connectors.config import ConnectorConfig, Order, name_of
-from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
 from pipeline_runtime.kafka.peek import newest_offsets
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
-from pipeline_runtime.model.connectors import ConnectorStatus
-from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.http import HttpConnection, WebhookConnection
-from pipeline_runtime.operators.registry import default_registry
+from tests.benchmarks.bench_throughput import bars
+from tests.benchmarks.connector_faults import AWAY_S, FAULT_ROWS, FAULTS, measure_with_fault
 from tests.benchmarks.connector_loads import (
     AT_ONCE,
     made,
@@ -56,83 +57,20 @@ from tests.benchmarks.connector_loads import (
     send_mqtt,
     send_opcua,
 )
-from tests.benchmarks.harness import QUICK, cpu_s_of, log, machine, spread, wait_for, write_results
+from tests.benchmarks.connector_systems import SYSTEMS, Bench, Connector, Incoming, Row, RowOf, Send, can
+from tests.benchmarks.harness import QUICK, log, machine, spread, wait_for, write_results
 from tests.brokers import Broker
 from tests.databases import Database
 from tests.modbus_devices import Device
 from tests.opcua_servers import PRESS, OpcUaServer
 from tests.ports import free_ports
-from workers.node.connector_process import ConnectorProcess
 from workers.supervisor.services import Kafka
 
-ROWS = int(os.environ.get("ROWS", "10000" if QUICK else "100000"))
-TIMED_S = 3 if QUICK else 20
+ROWS = int(os.environ.get("ROWS", "10000" if QUICK else "60000"))
+TIMED_S = 3 if QUICK else 10
 ONLY = os.environ.get("ONLY", "").split()
 TOKEN = "a-token-of-the-benchmark"
 COLUMNS = [{"name": "n", "type": "integer"}, {"name": "t", "type": "number"}]
-SCHEMA = StreamSchema(
-    fields=(Field(name="n", type=FieldType.INTEGER), Field(name="t", type=FieldType.NUMBER))
-)
-Send = Callable[[int, float], None]
-"""Sends so many rows, so many a second (0: as fast as it goes), and returns when the server has them."""
-Row = tuple[int, float, float]
-"""Its number, when it was made and when it came, in ms since 1970."""
-RowOf = Callable[[Any, float], Row | None]
-
-
-class Connector:
-    """Its process, ready to run."""
-
-    def __init__(self, kafka: KafkaSettings, type: str, params: dict[str, Any], connection: Any) -> None:
-        operator, name = default_registry().get(type), uuid4().hex[:8]
-        assert issubclass(operator, ConnectorSource | ConnectorSink)
-        brings = type.endswith("-in")
-        self.status = ConnectorStatus(element="e")
-        self.notes: list[str] = []
-        self._directory = tempfile.TemporaryDirectory(prefix="fogline-bench-")
-        self.config = ConnectorConfig(
-            kind="in" if brings else "out",
-            deployment=name,
-            element="e",
-            topic=f"fl.{name}.e.{'intake' if brings else 'out'}",
-            dead_letters=f"fl.{name}.e.dead",
-            connector=operator.connector,
-            operator=name_of(operator),
-            params={"connection": "c", **params},
-            connections={"connection": connection.model_dump(mode="json")},
-            group=f"{name}.g",
-            rows=SCHEMA,
-            kafka_bootstrap=kafka.bootstrap,
-            spool=str(Path(self._directory.name, "spool")),
-        )
-        ensure_topics(kafka, [Topic(self.config.topic), Topic(self.config.dead_letters, "dead")])
-        before = {child.pid for child in psutil.Process().children()}
-        self._process = ConnectorProcess(self.config.model_dump_json(), self._said, lambda: None)
-        [self._child] = [each for each in psutil.Process().children() if each.pid not in before]
-        self._settle()
-
-    def run(self) -> None:
-        self._process.say(Order(do="run", epoch=1).model_dump_json())
-        wait_for(lambda: self.status.state == "connected", f"a connection ({self.status.why})")
-
-    def cpu_s(self) -> float:
-        return cpu_s_of([self._child])
-
-    def close(self) -> None:
-        self._process.say(Order(do="stop").model_dump_json())
-        self._process.wait(10)
-        self._process.kill()
-        self._directory.cleanup()
-
-    def _said(self, status: ConnectorStatus, note: str) -> None:
-        self.status = status
-        self.notes += [note] if note else []
-
-    def _settle(self) -> None:
-        """Waits until it has imported what it needs: that is no CPU of a row."""
-        last = -1.0
-        while last != (last := self.cpu_s()) or last < 0.2:
-            threading.Event().wait(0.5)
 
 
 class Arrivals:
@@ -159,14 +97,17 @@ class Arrivals:
         self._thread.join()
 
 
-def measure_in(
-    kafka: KafkaSettings, connector: Connector, send: Send, rows: int, of: RowOf
-) -> dict[str, Any]:
-    topic = connector.config.topic
+def end_of(bench: Bench, connector: Connector) -> int:
+    return newest_offsets(bench.kafka, connector.topic, 1)[0][1]
+
+
+def measure_in(bench: Bench, incoming: Incoming) -> dict[str, Any]:
+    kafka, rows, send, of = bench.kafka, bench.rows // incoming.part_of_rows, incoming.send, incoming.of
+    connector, topic = incoming.connector, incoming.connector.topic
     connector.run()
 
     def end() -> int:
-        return newest_offsets(kafka, topic, 1)[0][1]
+        return end_of(bench, connector)
 
     first, cpu_s = end(), connector.cpu_s()
     send(rows, 0.0)
@@ -189,15 +130,14 @@ def measure_in(
     return told(rows, per_s, cpu_us, arrivals.rows)
 
 
-def measure_out(
-    kafka: KafkaSettings, connector: Connector, received: Callable[[], list[Row]], rows: int
-) -> dict[str, Any]:
-    transactions = Transactions(kafka, f"{connector.config.topic}.1")
+def measure_out(bench: Bench, connector: Connector, received: Callable[[], list[Row]]) -> dict[str, Any]:
+    kafka, rows = bench.kafka, bench.rows
+    transactions = Transactions(kafka, f"{connector.topic}.1")
     transactions.initialise()
 
     def write(numbers: range) -> None:
         records = [json.dumps(made(n)).encode() for n in numbers]
-        transactions.commit([OutgoingRecord(connector.config.topic, each) for each in records])
+        transactions.commit([OutgoingRecord(connector.topic, each) for each in records])
 
     for numbers in paced(rows, 0.0, 1_000):
         write(numbers)
@@ -217,18 +157,17 @@ def measure_out(
     return told(rows, per_s, cpu_us, received()[rows:])
 
 
-def measure_polls(kafka: KafkaSettings, connector: Connector) -> dict[str, Any]:
+def measure_polls(bench: Bench, connector: Connector) -> dict[str, Any]:
     """Rows come by the clock, so the rate says only whether it keeps up."""
-    cpu_s = connector.cpu_s()
     connector.run()
-    began_s = monotonic()
-    arrivals = Arrivals(kafka, connector.config.topic, 0, lambda each, now_ms: (0, each.timestamp, now_ms))
+    wait_for(lambda: end_of(bench, connector) > 0, "the first poll")
+    first, cpu_s, began_s = end_of(bench, connector), connector.cpu_s(), monotonic()
+    arrivals = Arrivals(bench.kafka, connector.topic, first, lambda each, now_ms: (0, each.timestamp, now_ms))
     threading.Event().wait(TIMED_S)
-    per_s = len(arrivals.rows) / (monotonic() - began_s)
-    rows = connector.status.rows_total or 1
+    rows, passed_s = end_of(bench, connector) - first, monotonic() - began_s
     cpu_us = (connector.cpu_s() - cpu_s) / rows * 1e6
     arrivals.close()
-    return told(rows, per_s, cpu_us, arrivals.rows)
+    return told(rows, rows / passed_s, cpu_us, arrivals.rows)
 
 
 def check(found: list[Row], rows: int) -> None:
@@ -262,31 +201,20 @@ def _row(found: dict[str, Any], now_ms: float) -> Row:
     return int(found["n"]), found["t"], now_ms
 
 
-@contextmanager
-def _connector(*given: Any) -> Iterator[Connector]:
-    connector = Connector(*given)
-    try:
-        yield connector
-    finally:
-        connector.close()
-
-
-def mqtt_in(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
-    broker = open.enter_context(Broker(Path(open.enter_context(tempfile.TemporaryDirectory()))))
+def mqtt_in(bench: Bench) -> Incoming:
+    broker = bench.open.enter_context(Broker(bench.directory()))
     params = {"topics": ["bench/#"], "columns": COLUMNS}
-    connector = open.enter_context(_connector(kafka, "mqtt-in", params, broker.connection()))
+    connector = bench.connector("mqtt-in", params, broker.connection())
     send = _elsewhere(send_mqtt, broker.port)
-    return measure_in(
-        kafka, connector, send, rows, lambda each, at: _row(json.loads(each.value)["value"], at)
-    )
+    return Incoming(connector, send, lambda each, at: _row(json.loads(each.value)["value"], at))
 
 
-def opcua_in(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
-    server = open.enter_context(OpcUaServer())
+def opcua_in(bench: Bench) -> Incoming:
+    server = bench.open.enter_context(OpcUaServer())
     columns = [{"name": "n", "node": f"{PRESS}.Strokes", "type": "integer"}]
     columns.append({"name": "t", "node": f"{PRESS}.Temperature", "type": "number"})
     params = {"columns": columns, "publish_ms": 50, "sample_ms": 1}
-    connector = open.enter_context(_connector(kafka, "opcua-in", params, server.connection()))
+    connector = bench.connector("opcua-in", params, server.connection())
 
     def of(record: Any, now_ms: float) -> Row | None:
         values = json.loads(record.value)["values"]
@@ -295,42 +223,40 @@ def opcua_in(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]
             return None
         return _row({"n": values["n"] - 1, "t": values["t"]}, now_ms)
 
-    return measure_in(kafka, connector, _elsewhere(send_opcua, server.port), rows // 20, of)
+    return Incoming(connector, _elsewhere(send_opcua, server.port), of, part_of_rows=20)
 
 
-def modbus_in(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
-    device = open.enter_context(Device())
+def modbus_in(bench: Bench) -> dict[str, Any]:
+    device = bench.open.enter_context(Device())
     registers = [{"name": f"r{n}", "address": n} for n in range(50)]
     params = {"every_ms": 10, "registers": registers}
-    return measure_polls(
-        kafka, open.enter_context(_connector(kafka, "modbus-in", params, device.connection()))
-    )
+    return measure_polls(bench, bench.connector("modbus-in", params, device.connection()))
 
 
-def http_in(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
+def http_in(bench: Bench) -> Incoming:
     [port] = free_ports(1)
     params = {"port": port, "address": "127.0.0.1", "path": "/rows", "columns": COLUMNS}
     connection = WebhookConnection.model_validate({"token": TOKEN})
-    connector = open.enter_context(_connector(kafka, "http-in", params, connection))
+    connector = bench.connector("http-in", params, connection)
     send = _elsewhere(send_http, port, TOKEN)
-    return measure_in(kafka, connector, send, rows, lambda each, at: _row(json.loads(each.value), at))
+    return Incoming(connector, send, lambda each, at: _row(json.loads(each.value), at))
 
 
-def mqtt_out(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
-    broker = open.enter_context(Broker(Path(open.enter_context(tempfile.TemporaryDirectory()))))
+def mqtt_out(bench: Bench) -> dict[str, Any]:
+    broker = bench.open.enter_context(Broker(bench.directory()))
     got: list[Row] = []
     client = broker.client(lambda _, payload: got.append(_row(json.loads(payload), time() * 1000)), "bench")
-    open.callback(client.loop_stop)
+    bench.open.callback(client.loop_stop)
     params = {"topic": "bench"}
-    connector = open.enter_context(_connector(kafka, "mqtt-out", params, broker.connection()))
-    return measure_out(kafka, connector, lambda: list(got), rows)
+    connector = bench.connector("mqtt-out", params, broker.connection())
+    return measure_out(bench, connector, lambda: list(got))
 
 
-def http_out(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
+def http_out(bench: Bench) -> dict[str, Any]:
     [port] = free_ports(1)
     receiver = multiprocessing.get_context("spawn").Process(target=receive_http, args=(port,), daemon=True)
     receiver.start()
-    open.callback(receiver.kill)
+    bench.open.callback(receiver.kill)
 
     def received() -> list[Row]:
         threading.Event().wait(0.2)  # an answer holds all rows, and so takes CPU
@@ -340,8 +266,8 @@ def http_out(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]
     wait_for(lambda: _answers(port), "the receiver to answer")
     connection = HttpConnection.model_validate({"host": "127.0.0.1", "port": port, "tls": False})
     params = {"body": "rows", "rows_max": AT_ONCE}
-    connector = open.enter_context(_connector(kafka, "http-out", params, connection))
-    return measure_out(kafka, connector, received, rows)
+    connector = bench.connector("http-out", params, connection)
+    return measure_out(bench, connector, received)
 
 
 def _answers(port: int) -> bool:
@@ -349,8 +275,8 @@ def _answers(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def postgresql_out(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
-    database = open.enter_context(Database())
+def postgresql_out(bench: Bench) -> dict[str, Any]:
+    database = bench.open.enter_context(Database())
     database.ask(
         "CREATE TABLE bench (n bigint, t double precision, at timestamptz DEFAULT clock_timestamp())"
     )
@@ -361,33 +287,72 @@ def postgresql_out(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str
         return [(int(n), float(made_ms), float(came_ms)) for n, made_ms, came_ms in found]
 
     params = {"table": "bench"}
-    connector = open.enter_context(_connector(kafka, "postgresql-out", params, database.connection()))
-    return measure_out(kafka, connector, received, rows)
+    connector = bench.connector("postgresql-out", params, database.connection())
+    return measure_out(bench, connector, received)
 
 
-WORKS = (mqtt_in, opcua_in, modbus_in, http_in, mqtt_out, http_out, postgresql_out)
+INCOMING = {"mqtt-in": mqtt_in, "opcua-in": opcua_in, "http-in": http_in}
+OTHERS = {
+    "modbus-in": modbus_in,
+    "mqtt-out": mqtt_out,
+    "http-out": http_out,
+    "postgresql-out": postgresql_out,
+}
+WITH_FAULTS = ("mqtt-in", "http-in")
 
 
-def main() -> int:
+def undisturbed(bench: Bench, type: str) -> dict[str, Any]:
+    return measure_in(bench, INCOMING[type](bench)) if type in INCOMING else OTHERS[type](bench)
+
+
+def runs(parts: list[str], systems: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Yields connector, fault and system: the systems take turns."""
+    for type in (*INCOMING, *OTHERS):
+        for fault in ("", *(FAULTS if type in WITH_FAULTS else ())):
+            if not parts or (type in parts and not fault) or ("faults" in parts and fault):
+                yield from ((type, fault, system) for system in systems if can(system, type))
+
+
+def measured(bench: Bench, type: str, fault: str) -> dict[str, Any]:
+    """A run of another system that fails is told; Fogline's ends the benchmark."""
+    try:
+        with bench.open:
+            if fault:
+                return measure_with_fault(bench, INCOMING[type](bench), fault)
+            return undisturbed(bench, type)
+    except Exception as error:
+        if bench.system == "fogline":
+            raise
+        return {"failed": f"{error.__class__.__name__}: {error}"[:500]}
+
+
+def main() -> int | str:
     found: list[dict[str, Any]] = []
-    settings = {"machine": machine(), "rows": ROWS}
+    systems = os.environ.get("SYSTEMS", " ".join(SYSTEMS)).split()
+    settings = {"machine": machine(), "rows": ROWS, "rows_with_faults": FAULT_ROWS, "away_s": AWAY_S}
     port, controller_port = free_ports(2)
     with (
         tempfile.TemporaryDirectory(prefix="fogline-bench-") as name,
         Kafka(Path(name, "kafka"), port, controller_port) as service,
     ):
-        kafka = KafkaSettings(service.bootstrap)
-        for work in WORKS:
-            connector = work.__name__.replace("_", "-")
-            if ONLY and connector not in ONLY:
-                continue
-            with ExitStack() as open:
-                found.append({"connector": connector, **work(kafka, open, ROWS)})
+        for type, fault, system in runs(ONLY, systems):
+            bench = Bench(service, KafkaSettings(service.bootstrap), system, ExitStack(), ROWS)
+            row = {"connector": type, "system": system, "fault": fault or "none"}
+            found.append(row | measured(bench, type, fault))
             log("  ".join(f"{key} {value}" for key, value in found[-1].items()))
-    names = [each["connector"] for each in found]
-    bars = go.Bar(x=names, y=[each["cpu_us_per_row"] for each in found], name="CPU for each row, µs")
-    write_results("connectors", settings, found, go.Figure(bars))
-    return 0
+    write_results("connectors", settings, found, figure_of(found))
+    lost = [row for row in found if row["system"] == "fogline" and row.get("lost")]
+    return f"FAILED: Fogline has lost rows: {lost}" if lost else 0
+
+
+def figure_of(found: list[dict[str, Any]]) -> go.Figure:
+    timed = [row for row in found if "cpu_us_per_row" in row]
+    return bars(
+        {
+            system: {row["connector"]: row["cpu_us_per_row"] for row in timed if row["system"] == system}
+            for system in dict.fromkeys(row["system"] for row in timed)
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -188,7 +188,8 @@ def deliver(
                     deliverer.open(epoch)
                     kept = deliverer.position()
                 rows.begin(kept)
-                report.connected()
+                if report.status.state == "starting":  # after an error, only an answer shows that it is over
+                    report.connected()
                 while not stop.is_set():
                     _deliver_next(deliverer, rows, report, pulse, keeps_position=kept is not None)
             finally:
@@ -211,6 +212,7 @@ def _deliver_next(
     if batch is None:
         with pulse.asking():
             deliverer.idle()
+        report.connected()
         rows.renew()
         return
     with pulse.asking():
@@ -220,6 +222,7 @@ def _deliver_next(
         rows.put_letters(letters)
     with pulse.asking():
         deliverer.settle()
+    report.connected()
     if keeps_position:
         rows.note(Noted(batch.end, deliverer.mark))
         rows.tell(batch.end)

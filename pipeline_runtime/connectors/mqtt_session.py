@@ -22,8 +22,10 @@ from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
 from pipeline_runtime.connectors.tls import tls_context
 from pipeline_runtime.operators.mqtt import MqttConnection
 
-KEEPALIVE_S = 4
-"""A broker that hangs is noticed after two of these."""
+KEEPALIVE_S = 3
+"""A broker that hangs is noticed after two of these, and two looks of the library's thread."""
+THREAD_LOOKS_S = 0.25
+"""How often the library's thread looks whether it has to ask the broker for a sign of life."""
 AT_ONCE = 100
 """How many messages may be under way without an answer."""
 LOOK_S = 0.2
@@ -35,9 +37,14 @@ _AUTHORITY_CODES = (0x86, 0x87)
 
 
 class _Client(Client):
-    """Counts how often its thread has looked at the connection, which is at least once a second."""
+    """Counts how often its thread has looked at the connection."""
 
     looks = 0
+
+    def loop_forever(
+        self, timeout: float = THREAD_LOOKS_S, retry_first_connection: bool = False
+    ) -> MQTTErrorCode:
+        return super().loop_forever(timeout, retry_first_connection)
 
     def loop_misc(self) -> MQTTErrorCode:
         self.looks += 1

@@ -13,11 +13,13 @@ from asyncua import Client, ua
 from asyncua.crypto import security_policies
 from asyncua.crypto.uacrypto import CertProperties, x509_from_der
 from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
 from pipeline_runtime.connectors.tls import check_own
+from pipeline_runtime.model.connectors import Offer
 from pipeline_runtime.operators.opcua import OpcUaConnection
 
 ANSWER_S = 3.0
@@ -25,6 +27,7 @@ ANSWER_S = 3.0
 WATCH_S = 1.0
 GOODBYE_S = 1.0
 _SESSION_MS = 30_000
+_NAMED_MAX = 200
 _MODES = {
     "sign": ua.MessageSecurityMode.Sign,
     "sign and encrypt": ua.MessageSecurityMode.SignAndEncrypt,
@@ -167,8 +170,15 @@ def _check_server(shown: x509.Certificate, connection: OpcUaConnection) -> None:
             f"The certificate of {connection.where} has expired. Its administrator has to renew it.",
             lasting=True,
         )
+    where, offer = connection.where, _offer_of(shown)
     if not connection.server_certificate:
-        return
+        raise ConnectorError(
+            f"{where} is not verified yet, so Fogline does not log in there: the connection has no server's "
+            f"certificate. {_described(shown)} An admin compares the thumbprint with the server's own, and "
+            "accepts the certificate at Test connection.",
+            lasting=True,
+            offer=offer,
+        )
     try:
         expected = x509.load_pem_x509_certificate(connection.server_certificate.encode())
     except ValueError as error:
@@ -177,10 +187,28 @@ def _check_server(shown: x509.Certificate, connection: OpcUaConnection) -> None:
         ) from error
     if expected != shown:
         raise ConnectorError(
-            f"{connection.where} shows another certificate than the one in the connection. Ask its"
-            " administrator whether it has a new one.",
+            f"{where} shows another certificate than the one in the connection. {_described(shown)} Ask its "
+            "administrator whether it has a new one. If so, an admin accepts it at Test connection.",
             lasting=True,
+            offer=offer,
         )
+
+
+def _offer_of(shown: x509.Certificate) -> Offer:
+    pem = shown.public_bytes(Encoding.PEM).decode()
+    return Offer(field="server_certificate", value=pem, title="Accept this certificate")
+
+
+def _described(shown: x509.Certificate) -> str:
+    """Returns what tells people one certificate from others. Servers show the thumbprint of OPC UA, which is
+    made by SHA-1, or one by SHA-256."""
+    by = (SHA1(), SHA256())  # noqa: S303
+    sha_1, sha_256 = (shown.fingerprint(each).hex(":").upper() for each in by)
+    until = f"{shown.not_valid_after_utc:%-d %B %Y}"
+    return (
+        f"It shows the certificate of {shown.subject.rfc4514_string()[:_NAMED_MAX]}, valid until {until}. "
+        f"Its thumbprint is {sha_1} (SHA-1), or {sha_256} (SHA-256)."
+    )
 
 
 def _listed(offered: list[ua.EndpointDescription]) -> str:

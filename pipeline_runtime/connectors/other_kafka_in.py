@@ -18,7 +18,7 @@ from pipeline_runtime.operators.other_kafka import KafkaConnection, OtherKafkaIn
 RECORDS_MAX = 2000
 """The most records of one commit."""
 POLL_MS = 500
-LOOK_S = 5.0
+LOOK_S = 2.0
 """How often it is asked whether the cluster answers and which partitions the topic has."""
 
 

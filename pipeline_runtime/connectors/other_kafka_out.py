@@ -35,7 +35,8 @@ from pipeline_runtime.model.spec import RecordWriting
 from pipeline_runtime.operators.other_kafka import KafkaConnection, OtherKafkaOutParams
 from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 
-ALIVE_S = 5.0
+ALIVE_S = 2.0
+"""How often the cluster is asked whether it answers, while there are no rows."""
 
 
 class OtherKafkaDeliverer(Deliverer[OtherKafkaOutParams, KafkaConnection]):

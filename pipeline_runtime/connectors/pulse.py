@@ -1,6 +1,6 @@
 """Notices a connector that hangs: a call into a library does not return, while the rest of the process works.
 
-    asking --no sign for its patience--> words at the element --none for 4 s more--> the process ends
+    asking --no sign for 5 s--> words at the element --none for its patience and 4 s--> the process ends
 
 Its node then starts the process again. Signs are: an ingester has looked at `stop`, a call of a deliverer has
 returned, or a deliverer has said that it goes on. A thread of a library has signs of its own: `beats`.
@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Protocol
 
 from pipeline_runtime.connectors.report import Report
-from pipeline_runtime.connectors.sdk import PATIENCE_S
+from pipeline_runtime.connectors.sdk import PATIENCE_S, TELL_S
 
 log = logging.getLogger(__name__)
 
@@ -98,21 +98,22 @@ class Pulse:
             call = call.next(self._signs, passed_s, asking=self._asking)
             beats = self._connector.beats()
             library = library.next(beats or 0, passed_s, asking=beats is not None)
-            over_s = max(call.s - patience_s, library.s - PATIENCE_S)
-            if over_s >= END_AFTER_S:
-                self._report.hanging(HANGS)
+            waited_s = max(call.s, library.s)
+            if max(call.s - patience_s, library.s - PATIENCE_S) >= END_AFTER_S:
+                self._report.hanging(HANGS, waited_s)
                 self._hung()
                 return
-            if over_s < 0:
+            if waited_s < TELL_S:
                 self._report.hanging("")
             elif not told:
-                waited_s = max(call.s, library.s)
+                most_s = END_AFTER_S + (patience_s if call.s >= library.s else PATIENCE_S)
                 self._log_stack(waited_s)
                 self._report.hanging(
-                    f"Its connector has waited for its system for {waited_s:.0f} s. If it keeps waiting, "
-                    "its process is ended and started again"
+                    f"Its connector has waited for an answer of its system for {waited_s:.0f} s. If it waits "
+                    f"for {most_s:.0f} s, its process is ended and started again",
+                    waited_s,
                 )
-            told = over_s >= 0
+            told = waited_s >= TELL_S
 
     def _log_stack(self, waited_s: float) -> None:
         frame = sys._current_frames().get(self._watched)

@@ -71,7 +71,8 @@ def probe(asked: Any, masked: Masked) -> TestAnswer:
         rows = shown_rows(probed.rows)
         return TestAnswer(works=True, words=probed.words, rows=rows, found=probed.found)
     except Exception as error:
-        return TestAnswer(works=False, words=masked(str(in_words(error, where))))
+        said = in_words(error, where)
+        return TestAnswer(works=False, words=masked(str(said)), offer=said.offer)
 
 
 def sample(asked: Any, masked: Masked) -> SampleAnswer:

@@ -58,12 +58,13 @@ class Report:
         if (self._status.state, self._status.why) != ("failing", why):
             self._turn("failing", why)
 
-    def hanging(self, why: str) -> None:
-        """Tells that the connector does not go on, over what it says itself. An empty text: it goes on."""
+    def hanging(self, why: str, waited_s: float = 0.0) -> None:
+        """Tells that the connector has not gone on for `waited_s`, over what it says itself. An empty text:
+        it goes on."""
         before = self._hangs
         if why == ("" if before is None else before[0]):
             return
-        since_ms = _now_ms() if before is None else before[1]
+        since_ms = _now_ms() - int(waited_s * 1000) if before is None else before[1]
         self._hangs = (self._masked(why)[:_WHY_MAX], since_ms) if why else None
         self._tell(self.status, "")
 

@@ -23,7 +23,7 @@ from itertools import islice
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
-from pipeline_runtime.model.connectors import PARTS_MAX, ROWS_SHOWN, VALUE_MAX, Found
+from pipeline_runtime.model.connectors import PARTS_MAX, ROWS_SHOWN, VALUE_MAX, Found, Offer
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.connections import ConnectionFields
 
@@ -33,9 +33,11 @@ element shows an error within 10 s."""
 ROOM_S = 0.5
 UNREAD_S = 60.0
 """After this time in s, the element shows that an exactly-once ingester waits for its pipeline."""
+TELL_S = 5.0
+"""After this time in s without progress, the element shows that its connector waits for the system. It is
+short enough that people see it within 10 s, however long one answer may take."""
 PATIENCE_S = 8.0
-"""After this time in s without progress, the element shows that its connector waits for the system. A
-connector may set a longer `patience_s`."""
+"""How long in s a connector may wait for one answer. A connector may set a longer `patience_s`."""
 
 
 class ConnectorError(Exception):
@@ -43,13 +45,17 @@ class ConnectorError(Exception):
     not plain. It holds no secret.
 
     `lasting`: only a change of the parameters or of the connection ends the error. The runtime then tries the
-    system once a minute. `wait_s`: the system wants no attempt before this time in s is over.
+    system once a minute. `wait_s`: the system wants no attempt before this time in s is over. `offer`: what
+    an admin may accept at *Test connection*, which then ends the error.
     """
 
-    def __init__(self, message: str, *, lasting: bool = False, wait_s: float = 0.0) -> None:
+    def __init__(
+        self, message: str, *, lasting: bool = False, wait_s: float = 0.0, offer: Offer | None = None
+    ) -> None:
         super().__init__(message)
         self.lasting = lasting
         self.wait_s = wait_s
+        self.offer = offer
 
 
 P = TypeVar("P")
@@ -123,15 +129,16 @@ class Ingester(ABC, Generic[P, C]):
     """Reads from a system. One object lives as long as its process."""
 
     patience_s: float = PATIENCE_S
-    """The time in s after which the element shows that `run` has not looked at `stop`. After 4 s more the
-    connector counts as hanging: its process ends, and the node starts it again."""
+    """How long in s `run` may go without looking at `stop`. The element shows after TELL_S that it waits.
+    4 s after `patience_s` the connector counts as hanging: its process ends, and the node starts it
+    again."""
 
     def __init__(self, place: Place[P, C]) -> None:
         self.place = place
 
     def beats(self) -> int | None:
         """Returns a number that a thread of the library raises at least once a second. Returns None while the
-        library has no such thread. If the number stays the same for 8 s, the library counts as hanging.
+        library has no such thread. If the number stays the same for 12 s, the library counts as hanging.
         Another thread than that of `run` calls this."""
         return None
 
@@ -296,8 +303,9 @@ class Deliverer(ABC, Generic[P, C]):
     batch_rows: int = 500
     """The most rows of one batch."""
     patience_s: float = PATIENCE_S
-    """The time in s after which the element shows that a method has neither returned nor called `goes_on`.
-    After 4 s more the connector counts as hanging: its process ends, and the node starts it again."""
+    """How long in s a method may neither return nor call `goes_on`. The element shows after TELL_S that it
+    waits. 4 s after `patience_s` the connector counts as hanging: its process ends, and the node starts it
+    again."""
 
     def __init__(self, place: Place[P, C]) -> None:
         self.place = place

@@ -10,7 +10,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
+from functools import partial
 from typing import Any
 
 from pipeline_runtime.connectors.delivery import Gap, Letter, deliver, ingest, ingest_once
@@ -19,6 +19,8 @@ from pipeline_runtime.connectors.sdk import Batch, Deliverer, Done, Ingester, No
 from pipeline_runtime.model.connectors import ConnectorStatus
 
 _NONE = Noted()
+IDLE_S = 0.5
+"""How long rows are waited for when none is left."""
 
 
 @dataclass
@@ -144,18 +146,42 @@ def trial_deliverer(
 ) -> Taken:
     """Delivers the rows in batches, again after each error, until all are delivered or the time is over.
     `noted`: how far they were delivered before, by Fogline's own record, or None without one."""
-    taken, stop = Taken(), threading.Event()
-    given = _GivenRows(rows, batch_rows, taken, stop, noted)
-    report = Report(deliverer.place.element, taken.told)
-    # A node ends the process of a deliverer that hangs.
-    thread = threading.Thread(target=deliver, args=(deliverer, given, report, stop, 1, stop.set), daemon=True)
-    thread.start()
-    deadline_s = monotonic() + timeout_s
-    stop.wait(max(0.0, deadline_s - monotonic()))
-    stop.set()
-    thread.join(5.0)
-    assert not thread.is_alive(), "the deliverer did not end"
-    return taken
+    return RunningDelivery(deliverer, rows, batch_rows=batch_rows, noted=noted).taken_within(timeout_s)
+
+
+class RunningDelivery:
+    """A deliverer that runs until all rows are delivered, for a test that changes something meanwhile. The
+    parameters are those of `trial_deliverer`. With `ends` False it goes on without rows."""
+
+    def __init__(
+        self,
+        deliverer: Deliverer[Any, Any],
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        batch_rows: int = 2,
+        noted: Noted | None = _NONE,
+        ends: bool = True,
+    ) -> None:
+        self.taken, self._stop = Taken(), threading.Event()
+        done = self._stop.set if ends else partial(self._stop.wait, IDLE_S)
+        given = _GivenRows(rows, batch_rows, self.taken, done, noted)
+        self._report = Report(deliverer.place.element, self.taken.told)
+        # A node ends the process of a deliverer that hangs.
+        args = (deliverer, given, self._report, self._stop, 1, self._stop.set)
+        self._thread = threading.Thread(target=deliver, args=args, daemon=True)
+        self._thread.start()
+
+    @property
+    def status(self) -> ConnectorStatus:
+        return self._report.status
+
+    def taken_within(self, timeout_s: float) -> Taken:
+        """Raises AssertionError if it does not end when the time is over."""
+        self._stop.wait(timeout_s)
+        self._stop.set()
+        self._thread.join(5.0)
+        assert not self._thread.is_alive(), "the deliverer did not end"
+        return self.taken
 
 
 class MemoryNotes:
@@ -184,10 +210,11 @@ class _GivenRows(MemoryNotes):
         rows: Sequence[Mapping[str, Any]],
         batch_rows: int,
         taken: Taken,
-        stop: threading.Event,
+        done: Callable[[], object],
         noted: Noted | None,
     ) -> None:
-        self._rows, self._batch_rows, self._taken, self._stop = rows, batch_rows, taken, stop
+        """`done` is called when no row is left."""
+        self._rows, self._batch_rows, self._taken, self._done = rows, batch_rows, taken, done
         super().__init__(noted)
         self._at = self._stored = 0
 
@@ -198,7 +225,7 @@ class _GivenRows(MemoryNotes):
         first = self._at
         found = self._rows[first : first + min(rows_max, self._batch_rows)]
         if not found:
-            self._stop.set()
+            self._done()
             return None
         self._at = first + len(found)
         return Batch(found, [0] * len(found), list(range(first, self._at)), first, self._at)

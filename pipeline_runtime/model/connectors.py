@@ -100,6 +100,14 @@ class Found(Frozen):
     parts: tuple[FoundPart, ...] = Field(default=(), max_length=PARTS_MAX)
 
 
+class Offer(Frozen):
+    """A value that the system shows, for a field of the connection. A person decides whether to accept it."""
+
+    field: str = Field(max_length=400)
+    value: str = Field(max_length=20_000)
+    title: str = Field(max_length=200)  # what accepts it, as a button says it
+
+
 class TestAnswer(Frozen):
     """What came of it."""
 
@@ -112,6 +120,7 @@ class TestAnswer(Frozen):
         default=(), max_length=ROWS_SHOWN
     )
     found: tuple[Found, ...] = Field(default=(), max_length=FOUND_MAX)
+    offer: Offer | None = None
 
 
 SAMPLE_S = 4.0

@@ -69,7 +69,8 @@ class OpcUaConnection(ConnectionFields):
         default=None,
         max_length=20_000,
         title="Server's certificate",
-        description="the certificate (PEM) that the server must show; empty: Fogline accepts any",
+        description="the certificate (PEM) that the server must show, to sign and to encrypt; Test "
+        "connection offers the one that it shows",
     )
     user: str | None = Field(default=None, max_length=400, title="User name")
     password: Secret | None = Field(default=None, title="Password")
@@ -174,8 +175,9 @@ class OpcUaIn(ConnectorSource):
     id, and tries it again every 60 s. The other columns get their values.
 
     For *sign* and *sign and encrypt*, the connection needs an own certificate that the server trusts. The
-    element uses the application URI of that certificate. Without *sign and encrypt*, the server decides
-    whether a password is encrypted on its way.
+    element uses the application URI of that certificate. The connection also needs the server's certificate.
+    Without it the element does not connect. With security *none*, nothing verifies the server. Without *sign
+    and encrypt*, the server decides whether a password is encrypted on its way.
     """
 
     type = "opcua-in"

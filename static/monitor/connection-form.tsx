@@ -128,7 +128,12 @@ export function ConnectionForm({
             {refused}
           </p>
         )}
-        {ready && <TestPart run={test} />}
+        {ready && (
+          <TestPart
+            run={test}
+            accept={({ field, value }) => setTyped((now) => ({ ...now, [field]: value }))}
+          />
+        )}
       </div>
     </Dialog>
   );

@@ -6,18 +6,29 @@ import type { ConnectionItem, ConnectionTested } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
 import { Choice } from "../shared/ui/field";
 
-/** Asks for a node, and shows what `run` finds there. */
-export function TestPart({ run }: { run: (node: string) => Promise<ConnectionTested> }) {
+type Offer = NonNullable<ConnectionTested["offer"]>;
+
+/** Asks for a node, and shows what `run` finds there. `accept` takes over what the system offers. */
+export function TestPart({
+  run,
+  accept,
+}: {
+  run: (node: string) => Promise<ConnectionTested>;
+  accept?: (offer: Offer) => void;
+}) {
   const nodes = useLive((state) => state.nodes).filter(({ up }) => up);
   const [node, setNode] = useState("");
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState("");
   const [tested, setTested] = useState<ConnectionTested | null>(null);
+  const [accepted, setAccepted] = useState(false);
   const chosen = node || nodes[0]?.name || "";
+  const offer = accept && tested?.offer;
   const start = () => {
     setBusy(true);
     setRefused("");
     setTested(null);
+    setAccepted(false);
     run(chosen)
       .then(setTested)
       .catch((error: unknown) => setRefused(problemText(error)))
@@ -41,8 +52,22 @@ export function TestPart({ run }: { run: (node: string) => Promise<ConnectionTes
         {tested && (
           <div className={`notice notice--${tested.works ? "done" : "error"}`}>
             <p>{tested.words}</p>
+            {offer && (
+              <button
+                type="button"
+                className="button button--small"
+                onClick={() => {
+                  accept(offer);
+                  setTested(null);
+                  setAccepted(true);
+                }}
+              >
+                {offer.title}
+              </button>
+            )}
           </div>
         )}
+        {accepted && <p>It is in the form now. Test the connection again.</p>}
         {tested && tested.rows.length > 0 && <FirstRows rows={tested.rows} />}
       </div>
     </div>

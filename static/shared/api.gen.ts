@@ -400,6 +400,7 @@ export interface ConnectionTested {
   words: string;
   rows: Record<string, unknown>[];
   found: FoundThing[];
+  offer: OfferedValue | null;
 }
 
 /**
@@ -1669,6 +1670,13 @@ export interface Note {
 
 export interface NoteIn {
   note?: string;
+}
+
+/** A value that the system shows, for a field of the connection. A person decides whether to accept it. */
+export interface OfferedValue {
+  field: string;
+  value: string;
+  title: string;
 }
 
 /**

@@ -65,6 +65,15 @@ class FoundThing(TypedDict):
     parts: list[FoundPart]
 
 
+class OfferedValue(TypedDict):
+    """A value that the system shows, for a field of the connection. A person decides whether to accept it."""
+
+    field: str
+    value: str
+    title: str
+    """what accepts it, as a button says it"""
+
+
 class ConnectionTested(TypedDict):
     node: str
     works: bool
@@ -72,3 +81,5 @@ class ConnectionTested(TypedDict):
     rows: list[dict[str, Any]]
     """the first rows"""
     found: list[FoundThing]
+    offer: OfferedValue | None
+    """what an admin may accept, such as the certificate of a server that is not verified yet"""

@@ -21,10 +21,10 @@ from pipeline_runtime.connectors.http_browse import probe
 from pipeline_runtime.connectors.http_in import HttpIngester
 from pipeline_runtime.connectors.http_out import HttpDeliverer, Server
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
-from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer
+from pipeline_runtime.connectors.trial import RunningDelivery, RunningTrial, trial_deliverer
 from pipeline_runtime.operators.http import HttpConnection, HttpInParams, HttpOutParams, WebhookConnection
 from tests.ports import free_ports
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -39,11 +39,14 @@ class Receiver:
         self.tokens: set[str | None] = set()
         self.answers: list[tuple[int, dict[str, str], str]] = []
         self.refuses = ""  # a request with this text gets 422
+        self.goes_on = threading.Event()  # while it is not set, the server takes requests and does not answer
+        self.goes_on.set()
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                receiver.goes_on.wait()
                 receiver.tokens.add(self.headers["Authorization"])
                 receiver.got.append((json.loads(body), self.headers["Idempotency-Key"]))
                 status, headers, text = receiver.answers.pop(0) if receiver.answers else (200, {}, "")
@@ -318,8 +321,37 @@ def test_rows_that_flow_while_the_server_ends_and_begins_again_all_arrive() -> N
     assert second.got
 
 
+def test_rows_wait_for_a_server_that_hangs_and_the_element_says_so_before_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pulse, "TELL_S", 0.3)
+    [port] = free_ports(1)
+    with receiving(port) as receiver:
+        running = RunningDelivery(deliverer(port, timeout_s=60), [{"n": n} for n in range(400)])
+        wait_until(lambda: receiver.got, "rows to flow")
+        receiver.goes_on.clear()
+        wait_until(lambda: "waited for an answer of its system" in running.status.why, "the words")
+        receiver.goes_on.set()
+        taken = running.taken_within(PATIENCE_S)
+        assert [body["n"] for body, _ in receiver.got] == [*range(400)], "a late answer is an answer"
+    assert taken.statuses[-1].state == "connected"
+
+
+def test_a_server_that_hangs_for_too_long_is_asked_again_and_counts_as_away_meanwhile() -> None:
+    [port] = free_ports(1)
+    with receiving(port) as receiver:
+        receiver.goes_on.clear()
+        running = RunningDelivery(deliverer(port, timeout_s=1), [{"n": 1}])
+        words = "does not answer within 1 s"
+        wait_until(lambda: words in running.status.why, "the words")
+        receiver.goes_on.set()
+        taken = running.taken_within(PATIENCE_S)
+        assert {(body["n"], key) for body, key in receiver.got} == {(1, "dep.out.0.0")}
+    assert [each.state for each in taken.statuses] == ["connected", "failing", "connected"]
+
+
 @pytest.mark.full
-def test_rows_wait_for_a_server_that_is_away_or_hangs() -> None:
+def test_rows_wait_for_a_server_that_is_away() -> None:
     [port] = free_ports(1)
     late: list[Receiver] = []
     start = threading.Timer(2.0, lambda: late.append(Receiver(port)))

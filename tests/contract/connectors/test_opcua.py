@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 
 from pipeline_runtime.connectors.opcua import OpcUaIngester
 from pipeline_runtime.connectors.opcua_browse import FOUND_MAX, probe, search
 from pipeline_runtime.connectors.opcua_out import OpcUaDeliverer
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer
+from pipeline_runtime.model.connectors import Offer
 from pipeline_runtime.operators.opcua import OpcUaConnection, OpcUaInParams, OpcUaOutParams
 from tests.opcua_servers import NOTE, PRESS, OpcUaServer, certificate
 from tests.ports import free_ports
@@ -195,7 +198,9 @@ def test_rows_wait_while_the_server_is_away_and_all_are_written() -> None:
 @pytest.mark.full
 def test_a_certificate_that_has_expired_or_is_not_trusted_is_told_in_words(tmp_path: Path) -> None:
     own, key = certificate("fogline")
+    known = certificate("server")[0]
     security = {"security": "sign and encrypt", "certificate": own, "private_key": key}
+    security["server_certificate"] = known
     with OpcUaServer(tmp_path / "right", trusted=[own]) as server:
         assert probe(server.connection(**security), PRESS).words.startswith("Connected.")
         strange, its_key = certificate("stranger")
@@ -208,6 +213,34 @@ def test_a_certificate_that_has_expired_or_is_not_trusted_is_told_in_words(tmp_p
         assert "has expired. Its administrator has to renew it" in why(server.connection(**security))
 
 
+def test_a_server_that_nobody_has_accepted_is_told_no_secret_and_its_certificate_is_offered(
+    tmp_path: Path,
+) -> None:
+    """Also one that shows another certificate than before."""
+    own, key = certificate("fogline")
+    security = {"security": "sign and encrypt", "certificate": own, "private_key": key}
+    login = {"user": "ann", "password": "right"}
+    with OpcUaServer(tmp_path, user="ann", trusted=[own]) as server:
+
+        def refused(**fields: Any) -> tuple[str, Offer]:
+            with pytest.raises(ConnectorError) as caught:
+                probe(server.connection(**security, **login, **fields), "")
+            assert caught.value.lasting
+            assert caught.value.offer is not None
+            return str(caught.value), caught.value.offer
+
+        said, offer = refused()
+        assert "is not verified yet, so Fogline does not log in" in said
+        shown = certificate("server")[0]
+        for by in (SHA1(), SHA256()):
+            assert x509.load_pem_x509_certificate(shown.encode()).fingerprint(by).hex(":").upper() in said
+        accepted = server.connection(**security, **login, **{offer.field: offer.value})
+        assert probe(accepted, PRESS).words.startswith("Connected.")
+        said, again = refused(server_certificate=certificate("other")[0])
+        assert "shows another certificate than the one in the connection" in said
+        assert again == offer
+
+
 @pytest.mark.full
 def test_certificates_users_and_passwords(tmp_path: Path) -> None:
     own, key = certificate("fogline")
@@ -216,12 +249,11 @@ def test_certificates_users_and_passwords(tmp_path: Path) -> None:
             fields = {"security": security, "certificate": own, "private_key": key, "user": "ann"}
             right = server.connection(**fields, password="right", server_certificate=certificate("server")[0])
             assert probe(right, PRESS).words.startswith("Connected.")
-            refused = why(server.connection(**fields, password="wrong-secret"))
+            refused = why(right.model_copy(update={"password": "wrong-secret"}))
             assert "does not let the user ann in" in refused
             assert "wrong-secret" not in refused
         assert "without signing" in why(server.connection(user="ann", password="right"))
         other = certificate("other")[0]
-        assert "shows another certificate" in why(right.model_copy(update={"server_certificate": other}))
         assert "do not belong together" in why(right.model_copy(update={"certificate": other}))
 
 

@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
+from pipeline_runtime.connectors import pulse
 from pipeline_runtime.connectors.postgresql_out import ROWS_MAX, PostgresqlDeliverer
 from pipeline_runtime.connectors.postgresql_tables import probe, search
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
-from pipeline_runtime.connectors.trial import trial_deliverer
+from pipeline_runtime.connectors.trial import RunningDelivery, trial_deliverer
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.postgresql import PostgresqlConnection, PostgresqlOut, PostgresqlOutParams
 from tests.databases import Database
 from tests.opcua_servers import certificate
 from tests.ports import free_ports
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -247,6 +249,23 @@ def test_the_system_says_whose_certificates_are_known(
         known = ssl.get_default_verify_paths()._replace(cafile=str(authority))
         monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: known)
         assert probe(connection, "").words.startswith("Connected.")
+
+
+def test_a_server_that_hangs_in_the_middle_of_a_batch_is_told_of_long_before_its_time_is_over(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulse, "TELL_S", 0.3)
+    rows = [row(n) for n in range(600)]
+    database.ask('CREATE TABLE hangs (line text, n int, "kW" float8, "on" bool, at timestamptz)')
+    running = RunningDelivery(deliverer(database.connection(), "hangs"), rows)
+    wait_until(lambda: database.ask("SELECT count(*) FROM hangs") != [(0,)], "rows to flow")
+    database.hang()
+    try:
+        wait_until(lambda: "waited for an answer of its system" in running.status.why, "the words")
+    finally:
+        database.go_on()
+    assert running.taken_within(PATIENCE_S).statuses[-1].state == "connected"
+    assert database.ask("SELECT array_agg(n) FROM hangs") == [([*range(600)],)]
 
 
 @pytest.mark.full

@@ -11,7 +11,7 @@ import redis
 from django.conf import settings
 from django.db import connection as database
 
-from pipeline_runtime.model.connectors import PURPOSE_SENT, Found, FoundPart, TestAnswer, TestQuestion
+from pipeline_runtime.model.connectors import PURPOSE_SENT, Found, FoundPart, Offer, TestAnswer, TestQuestion
 from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.sealing import opened
 from pipeline_runtime.wire.keys import node_answer
@@ -157,16 +157,19 @@ def test_a_test_runs_on_the_node_and_shows_the_first_rows(
 ) -> None:
     made(caller)
 
+    offer = Offer(field="server_certificate", value="pem", title="Accept this certificate")
+
     def answer(question: dict[str, Any]) -> None:
         part = FoundPart(name="t", type=FieldType.NUMBER)
         found = Found(path="plant/a", title="plant/a", type="JSON object", usable=True, parts=(part,))
-        said = TestAnswer(works=True, words="Connected.", rows=({"topic": "a"},), found=(found,))
+        said = TestAnswer(works=True, words="Connected.", rows=({"topic": "a"},), found=(found,), offer=offer)
         real_redis.rpush(node_answer(question["id"]), said.model_dump_json())
 
     with asked_node(real_redis, NODE_TEST, TestQuestion, answer, "edge-a") as asked:
         body = {"node": "edge-a", "find": "plant"}
         tested = caller("operator").post("/connections/plant/test", body)
     assert tested.json()["rows"] == [{"topic": "a"}], tested.content
+    assert tested.json()["offer"] == offer.model_dump()
     [question] = asked
     assert question.find == "plant"
     assert SECRET not in question.sealed

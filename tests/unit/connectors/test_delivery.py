@@ -193,6 +193,12 @@ def test_a_gap_is_counted_once_however_often_the_delivery_behind_it_fails() -> N
     assert (report.status.gaps_total, report.status.gap_rows_total) == (1, 5)
 
 
+def test_a_system_that_fails_counts_as_connected_again_when_it_has_taken_rows() -> None:
+    """One whose `open` works without the system would else count as connected before each failure."""
+    taken = trial_deliverer(Refusing(), ROWS[:2], timeout_s=60)
+    assert [each.state for each in taken.statuses] == ["connected", "failing", "connected"]
+
+
 def test_a_stream_that_was_made_again_is_read_from_its_begin_or_not_at_all() -> None:
     begins = beginning(50, 0, 10, kept_outside=False)
     assert (begins.at, len(begins.gaps)) == (0, 1)

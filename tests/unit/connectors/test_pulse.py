@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from time import time
 
 import pytest
 
@@ -34,6 +35,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulse, "LOOK_S", 0.01)
     monkeypatch.setattr(pulse, "STEP_S_MAX", 0.02)  # a machine that is busy takes the time of all
     monkeypatch.setattr(pulse, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(pulse, "TELL_S", 0.1)
 
 
 def test_silence_is_counted_while_it_asks_and_a_process_that_stood_still_did_not_ask(
@@ -71,7 +73,7 @@ def test_a_library_that_does_not_return_is_told_of_and_ends_the_process(
     running = RunningTrial(ingester)
     assert running.hung.wait(60)
     whys = [each.why for each in running.taken.statuses if each.state == "failing"]
-    assert "Its connector has waited for its system" in whys[0]
+    assert "Its connector has waited for an answer of its system" in whys[0]
     assert "Its connector hangs" in whys[-1]
     ingester.let_go.set()
     running.stop()
@@ -132,22 +134,17 @@ def test_one_that_waits_on_purpose_does_not_hang() -> None:
     assert {each.state for each in running.stop().statuses} == {"connected"}
 
 
-class Answering(Ingester[None, None]):
-    """Its answer takes long, as it may."""
-
-    patience_s = 3600
-
-    def run(self, intake: Intake, stop: threading.Event) -> None:
-        intake.connected()
-        threading.Event().wait(0.5)
-        intake.put([Record(b"{}")])
-        stop.wait()
-
-
-def test_one_whose_answer_may_take_long_is_not_told_of() -> None:
-    running = RunningTrial(Answering(PLACE))
+def test_one_whose_answer_may_take_long_is_told_of_and_does_not_end() -> None:
+    """Its node shows it at once, since it has waited for longer than what passes by itself."""
+    ingester = Hanging(patience_s=3600)
+    running = RunningTrial(ingester, rows=1)
+    waits = wait_until(lambda: status if (status := running.status).why else None, "the words")
+    assert waits.why.endswith("If it waits for 3604 s, its process is ended and started again")
+    assert running.taken.statuses[0].since_ms <= waits.since_ms <= time() * 1000 - 100
+    ingester.let_go.set()
     assert running.intake.enough.wait(60)
-    assert {each.state for each in running.stop().statuses} == {"connected"}
+    assert running.stop().statuses[-1].state == "connected"
+    assert not running.hung.is_set()
 
 
 class Raising(Hanging):

@@ -9,6 +9,17 @@ from typing import Any
 
 import pytest
 
+from pipeline_runtime.connectors import (
+    kafka_ends,
+    mqtt_session,
+    name_servers,
+    opcua_session,
+    other_kafka_in,
+    other_kafka_out,
+    postgresql,
+    pulse,
+    sdk,
+)
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.connectors import PURPOSE_SENT, SealedConnection
 from pipeline_runtime.model.desired import ClaimOrder, DesiredReplica, ReplicaStatus, Role
@@ -18,6 +29,7 @@ from pipeline_runtime.sealing import seal
 from workers.node import connectors as module
 from workers.node.connecting import Wanted
 from workers.node.connectors import Connectors
+from workers.node.identity import Identity
 
 KEY = "cluster-key"
 IN = ElementSpec(
@@ -137,3 +149,21 @@ def test_a_step_of_the_wall_clock_ends_no_connector(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(module, "time", lambda: 2e12)
     assert module._clock_ms() - before < 60_000
     assert module._wall_ms() == 2e15
+
+
+def test_whatever_waits_is_told_of_within_10_s() -> None:
+    """The longest way of each kind, from the hang of its system to the element's words at the node."""
+    at_node_s = module.LOOK_S + Identity.heartbeat_s
+    passes_s = module.FAILING_MS / 1000
+    signs_s = {
+        "a call": 0,
+        "Kafka in": other_kafka_in.POLL_MS / 1000 + other_kafka_in.LOOK_S,
+        "Kafka out": kafka_ends._POLL_MS / 1000 + other_kafka_out.ALIVE_S,
+    }
+    told_s = {name: sign_s + sdk.TELL_S + pulse.LOOK_S for name, sign_s in signs_s.items()}
+    thread_s = mqtt_session.KEEPALIVE_S + mqtt_session.THREAD_LOOKS_S
+    told_s["MQTT"] = 2 * thread_s + mqtt_session.LOOK_S + passes_s
+    told_s["OPC UA"] = opcua_session.WATCH_S + opcua_session.ANSWER_S + passes_s
+    told_s["PostgreSQL out"] = 1 + postgresql.ALIVE_S + passes_s
+    told_s["a name server"] = name_servers.LOOK_UP_S + passes_s
+    assert {name: seconds for name, seconds in told_s.items() if seconds + at_node_s > 10} == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import Envelope
+from aiosmtpd.smtp import AuthResult, Envelope
 
 from pipeline_runtime.model.plain_data import read_json
 from tests.ports import free_block
@@ -40,10 +41,21 @@ class Mailbox:
 
 
 @contextmanager
-def mail_server() -> Iterator[Mailbox]:
+def mail_server(secure: ssl.SSLContext | None = None, *, starttls: bool = False) -> Iterator[Mailbox]:
+    """`secure`: it speaks TLS, at once or by STARTTLS, and takes mail of the user "ann" with the password
+    "right" alone."""
     box = Mailbox()
     box.port = free_block(1)
-    controller = Controller(box, hostname="127.0.0.1", port=box.port)
+    options: dict[str, Any] = {}
+    if secure is not None:
+        options = {
+            "authenticator": _known,
+            "auth_required": True,
+            "auth_require_tls": starttls,  # what is TLS from the begin does not count
+            "tls_context" if starttls else "ssl_context": secure,
+            "require_starttls": starttls,
+        }
+    controller = Controller(box, hostname="127.0.0.1", port=box.port, **options)
     controller.start()
     try:
         yield box
@@ -64,6 +76,11 @@ class Hooks:
     @property
     def keys(self) -> list[str]:
         return [headers["idempotency-key"] for headers, _ in self.requests]
+
+
+def _known(_server: Any, _session: Any, _envelope: Envelope, _mechanism: str, login: Any) -> AuthResult:
+    # Not handled here: the server itself answers.
+    return AuthResult(success=(login.login, login.password) == (b"ann", b"right"), handled=False)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import logging
 import re
 import smtplib
 import ssl
+import threading
 from contextlib import suppress
 from email.message import EmailMessage
 from email.utils import formataddr, formatdate
@@ -21,9 +22,12 @@ import apprise
 import httpx
 from apprise.plugins.custom_json import NotifyJSON
 from apprise.plugins.email.base import NotifyEmail
+from apprise.plugins.mqtt import NotifyMQTT
 from apprise.utils.parse import parse_qsd
 
 TIMEOUT_S = 10.0
+SERVICE_S = 60.0
+"""How long apprise may take for a message, with all that a URL names as receivers."""
 URL_MAX = 2_000
 REASON_MAX = 300
 MAIL, WEBHOOK = ("mailto", "mailtos"), ("json", "jsons")
@@ -94,6 +98,11 @@ REFUSED_PARAMETERS = (
 """Parameters whose names begin so may name files of this machine, or load what another server says."""
 
 
+_under_way: dict[str, threading.Thread] = {}
+"""The attempts of apprise that have not ended, by URL: a service that hangs holds one thread, however often
+it is tried."""
+
+
 class UrlRefused(ValueError):
     """A URL is not one of a channel. The message says why, without the URL."""
 
@@ -133,7 +142,8 @@ def checked(url: str) -> str:
 
 def send(url: str, message_id: str, subject: str, body: str, data: dict[str, Any]) -> str:
     """Sends a message. `message_id` is the same for each attempt, and `data` is for webhooks. Takes a few
-    times TIMEOUT_S at most. Returns a remark about the sending, mostly an empty one. Raises NotSent."""
+    times TIMEOUT_S at most, or SERVICE_S. Returns a remark about the sending, mostly an empty one. Raises
+    NotSent."""
     plugin = _plugin(url)
     if plugin is None:
         raise NotSent("This version of Fogline cannot read the channel's URL. Make the channel again.")
@@ -143,7 +153,7 @@ def send(url: str, message_id: str, subject: str, body: str, data: dict[str, Any
         if isinstance(plugin, NotifyJSON):
             _webhook(plugin, message_id, subject, body, data)
         else:
-            _by_apprise(plugin, subject, body)
+            _by_apprise(plugin, url, subject, body)
         return ""
     except NotSent as error:
         raise NotSent(without_secrets(str(error), url)[:REASON_MAX], maybe=error.maybe) from None
@@ -241,8 +251,33 @@ def _webhook(plugin: NotifyJSON, message_id: str, subject: str, body: str, data:
         raise NotSent(f"The receiver answered {answer.status_code} {answer.reason_phrase}.")
 
 
-def _by_apprise(plugin: Any, subject: str, body: str) -> None:
-    if not plugin.notify(title=subject, body=body, notify_type=apprise.NotifyType.WARNING):
+def _by_apprise(plugin: Any, url: str, subject: str, body: str) -> None:
+    """Lets a plugin send, in a thread of its own, as not each plugin has a limit for each wait."""
+    before = _under_way.get(url)
+    if before is not None and before.is_alive():
+        raise NotSent("An earlier attempt still waits for the service, so nothing was sent now.", maybe=True)
+    answers: list[bool | Exception] = []
+
+    def notify() -> None:
+        try:
+            answers.append(plugin.notify(title=subject, body=body, notify_type=apprise.NotifyType.WARNING))
+        except Exception as error:
+            answers.append(error)
+        finally:
+            if isinstance(plugin, NotifyMQTT):  # which keeps its connection, and a thread for it
+                plugin.client.disconnect()
+                plugin.client.loop_stop()
+
+    _under_way[url] = thread = threading.Thread(target=notify, name="apprise", daemon=True)
+    thread.start()
+    thread.join(SERVICE_S)
+    if thread.is_alive():
+        raise NotSent(f"The service has not answered within {SERVICE_S:.0f} s.", maybe=True)
+    del _under_way[url]
+    [answer] = answers
+    if isinstance(answer, Exception):
+        raise answer
+    if not answer:
         why = "The service did not take the message. See whether its URL is right, and whether it works."
         raise NotSent(why, maybe=True)
 

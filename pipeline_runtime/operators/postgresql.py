@@ -81,8 +81,8 @@ class PostgresqlOut(ConnectorSink):
 
     Each column of the input goes to the column of the same name. If you name key columns, a row replaces the
     row of the table that has the same key. The table then needs a unique index on exactly these columns. You
-    can use a table of TimescaleDB like any other. The unique indexes of such a table contain its time column,
-    so name the time column among the keys.
+    can name a hypertable of TimescaleDB like any other table; no test runs with one yet. Its unique indexes
+    contain its time column, so name the time column among the keys.
 
     The element stores its position in the table `fogline_positions` of the same schema, in the transaction of
     the rows. So no row is missing and none comes twice, even if the node, the connection or the database ends
@@ -108,7 +108,7 @@ class PostgresqlOut(ConnectorSink):
 
     type = "postgresql-out"
     title = "PostgreSQL out"
-    summary = "Writes rows into a table of PostgreSQL or TimescaleDB, exactly once"
+    summary = "Writes rows into a table of PostgreSQL, exactly once"
     icon = "database"
     Params = PostgresqlOutParams
     connector = "pipeline_runtime.connectors.postgresql_out:PostgresqlDeliverer"

@@ -154,9 +154,9 @@ class PostgresqlIn(ConnectorSource):
     Everybody has the latter right unless somebody took it away. The connection must lead to the primary,
     because a standby does not know the open transactions. A pooler must keep one session for one connection,
     at the primary (PgBouncer: `pool_mode = session`). You can use a partitioned table or a hypertable of
-    TimescaleDB like any other table. The element refuses a view, and a table with a foreign partition,
-    because it cannot see who writes to them. It refuses a table from which others inherit, because no unique
-    index holds for all of them.
+    TimescaleDB like any other table; no test runs with a hypertable yet. The element refuses a view, and a
+    table with a foreign partition, because it cannot see who writes to them. It refuses a table from which
+    others inherit, because no unique index holds for all of them.
 
     smallint, integer and bigint are whole numbers, and so is numeric without decimals. All of them, and real
     and double precision, can be read as numbers. NaN and Infinity become null. timestamptz, timestamp and
@@ -166,7 +166,7 @@ class PostgresqlIn(ConnectorSource):
 
     type = "postgresql-in"
     title = "PostgreSQL in"
-    summary = "Reads the rows that are added to a table of PostgreSQL or TimescaleDB, exactly once"
+    summary = "Reads the rows that are added to a table of PostgreSQL, exactly once"
     icon = "database"
     Params = PostgresqlInParams
     connector = "pipeline_runtime.connectors.postgresql_in:PostgresqlIngester"

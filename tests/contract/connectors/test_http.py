@@ -125,6 +125,16 @@ def test_of_an_array_only_the_rows_that_the_server_refuses_are_left_out() -> Non
     assert [letter.row["n"] for letter in taken.refused] == [5]
 
 
+def test_a_row_of_10_mb_is_sent_or_is_a_dead_letter_where_it_is_too_large() -> None:
+    [port] = free_ports(1)
+    with receiving(port) as receiver:
+        receiver.answers = [(200, {}, ""), (413, {}, "too large"), (200, {}, "")]
+        rows = [{"n": "x" * 10_000_000}, {"n": "x" * 10_000_000}, {"n": 3}]
+        taken = trial_deliverer(deliverer(port), rows, timeout_s=PATIENCE_S)
+    assert [len(str(body["n"])) for body, _ in receiver.got] == [10_000_000, 10_000_000, 1]
+    assert [letter.reason for letter in taken.refused] == ["the server answers 413: too large"]
+
+
 def test_what_is_wrong_with_the_server_is_said_in_words_and_rows_wait() -> None:
     [port] = free_ports(1)
     with pytest.raises(ConnectorError, match="Nobody listens at the HTTP server"):

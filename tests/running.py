@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -201,9 +201,10 @@ class RunningFogline:
         }
         assert self.process is not None
         for one in self.process.children(recursive=True):
-            command = " ".join(one.cmdline())
-            if marks.get(name, f"workers.node --name {name}") in command:
-                return int(one.pid)
+            with suppress(psutil.NoSuchProcess):  # it has just ended
+                command = " ".join(one.cmdline())
+                if marks.get(name, f"workers.node --name {name}") in command:
+                    return int(one.pid)
         raise AssertionError(f"{name} does not run:\n{self.output}")
 
 

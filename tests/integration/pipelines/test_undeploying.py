@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,6 +16,7 @@ from pipeline_runtime.model.ids import stream_topic
 from tests.databases import Database
 from tests.integration.pipelines.driving import API, START_S, deploy, deploy_draft
 from tests.plants import Plant, a_plant
+from tests.ports import free_ports
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
@@ -78,6 +80,9 @@ class Undeploying:
         answer = self._client.post(self._path)
         assert answer.status_code == 202, answer.text
         return f"{API}/operations/{answer.json()['id']}"
+
+    def waits_for(self, path: str, what: str) -> None:
+        wait_until(lambda: what in self._client.get(path).json()["waits_for"], what, START_S)
 
     def delivers(self, path: str) -> dict[str, Any]:
         """Returns when its groups have ended and it waits for the deliverer."""
@@ -168,3 +173,80 @@ def test_what_was_put_out_is_delivered_once_or_said(
     assert "tried again" not in operation["message"]
     told = [each for each in client.get(f"{API}/events").json() if said in each["message"]]
     assert [each["severity"] for each in told] == ["warning"]
+
+
+TOKEN = "a-secret-of-the-sender"
+
+
+def webhook(port: int) -> dict[str, Any]:
+    """Rows that are sent to a port go to a system outside."""
+    takes = {
+        "connection": "undeployed-webhook",
+        "port": port,
+        "path": "/rows",
+        "columns": [{"name": "n", "type": "integer"}],
+    }
+    elements = [
+        {"id": "taken", "type": "http-in", "title": "Webhook", "node": "edge-a", "params": takes},
+        {
+            "id": "out",
+            "type": "http-out",
+            "title": "System of the plant",
+            "node": "edge-b",
+            "inputs": {"in": "taken"},
+            "params": {"connection": "undeployed-server"},
+        },
+    ]
+    return {
+        "apiVersion": "fogline/v1",
+        "kind": "Pipeline",
+        "metadata": {"name": "from-a-disk"},
+        "spec": {"elements": elements},
+    }
+
+
+def is_taken(port: int, numbers: range) -> bool:
+    """Sends rows with these numbers. Returns whether they are safe."""
+    try:
+        answer = httpx.post(
+            f"http://127.0.0.1:{port}/rows",
+            json=[{"n": n} for n in numbers],
+            headers={"Authorization": f"Bearer {TOKEN}"},
+            timeout=30,
+        )
+    except httpx.TransportError:  # nobody listens yet
+        return False
+    return answer.status_code == 202
+
+
+@pytest.mark.full
+def test_rows_on_a_nodes_disk_are_counted_and_reach_the_system(
+    fogline: RunningFogline, client: httpx.Client, plant: Plant
+) -> None:
+    """Kafka was away when the ingester took them, and comes back during the undeployment."""
+    [port] = free_ports(1)
+    connect(client, "undeployed-server", "http", plant.connection)
+    connect(client, "undeployed-webhook", "webhook", {"token": TOKEN})
+    deploy(client, webhook(port))
+    undeploying = Undeploying(client, "from-a-disk")
+    wait_until(lambda: is_taken(port, range(10)), "the first rows to be taken", START_S)
+    wait_until(lambda: set(plant.taken) == set(range(10)), "the first rows", START_S)
+    wait_until(lambda: not undeploying.waiting()["rows"], "their delivery to be noted", START_S)
+    plant.shut = True
+
+    def on_the_disk() -> list[Path]:
+        return list(fogline.data.glob("nodes/edge-a/connectors/*/taken/spool/*.spool"))
+
+    assert not on_the_disk()
+    with fogline.kept_down("kafka"):
+        wait_until(lambda: is_taken(port, range(10, 60)), "the rows to be taken without Kafka", START_S)
+        assert on_the_disk()
+        path = undeploying.order()
+        undeploying.waits_for(path, "Webhook on edge-a to take in nothing more")
+    [left] = undeploying.delivers(path)["undelivered"]
+    assert (left["element"], left["rows"]) == ("out", 50)
+    assert not on_the_disk()
+    plant.shut = False
+    operation = undeploying.ended(path)
+    assert operation["undelivered"] == []
+    assert plant.taken == list(range(60))

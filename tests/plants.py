@@ -1,4 +1,4 @@
-"""A system outside of Fogline that takes rows over HTTP."""
+"""A system outside of Fogline that takes and gives rows over HTTP."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from typing import Any
 
 
 class Plant:
-    """A server that takes the number of each row, or answers 503 while it is shut."""
+    """A server that takes the number of each row, or answers 503 while it is shut.
+
+    `answers`: what it answers to GET, as JSON, by path.
+    """
 
     def __init__(self) -> None:
         self.taken: list[int] = []
+        self.answers: dict[str, Any] = {}
         self.shut = False
         plant = self
 
@@ -23,9 +27,17 @@ class Plant:
                 row = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 if not plant.shut:
                     plant.taken.append(row["n"])
-                self.send_response(503 if plant.shut else 200)
-                self.send_header("Content-Length", "0")
+                self._say(503 if plant.shut else 200, b"")
+
+            def do_GET(self) -> None:
+                is_known = self.path in plant.answers
+                self._say(200 if is_known else 404, json.dumps(plant.answers.get(self.path)).encode())
+
+            def _say(self, status: int, body: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
+                self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
                 return None

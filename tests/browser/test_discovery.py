@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -21,7 +22,9 @@ from tests.browser.axe import Axe
 from tests.browser.dashboard import Dashboard
 from tests.browser.hands import Hands
 from tests.databases import PASSWORD, Database
+from tests.edge_nodes import EdgeNode
 from tests.opcua_servers import OpcUaServer
+from tests.plants import a_plant
 from tests.receivers import mail_server
 from tests.running import RunningFogline
 from tests.waiting import wait_until
@@ -86,7 +89,7 @@ def found(dialog: Locator, thing: Locator, again: Callable[[], None]) -> Locator
             return False
         return True
 
-    wait_until(is_found, "what is looked for", ARRIVES_S)
+    wait_until(is_found, lambda: f"{thing} in:\n{dialog.aria_snapshot()}", ARRIVES_S)
     return thing
 
 
@@ -285,4 +288,95 @@ def test_what_is_ticked_is_one_step_of_undo_and_words_say_why_nothing_is_found(
             away = dialog.get_by_role("status").get_by_text("Nobody listens at the OPC UA server")
             found(dialog, away, look_again(dialog))
             axe.look("a server that is away")
+    axe.expect_nothing()
+
+
+@contextmanager
+def an_edge_node_that_sends(broker: Broker) -> Iterator[EdgeNode]:
+    """It says its metrics by aliases. Its birth comes only when somebody asks for it."""
+    node, stop = EdgeNode(broker, "press"), threading.Event()
+
+    def send() -> None:
+        while not stop.wait(0.2):
+            node.data(20.5, 7)
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    try:
+        yield node
+    finally:
+        stop.set()
+        thread.join()
+        node.close()
+
+
+@pytest.mark.full
+def test_ticked_metrics_of_sparkplug_become_columns_with_their_types(
+    dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
+) -> None:
+    hands, axe = Hands(), Axe(dashboard.page)
+    with Broker(tmp_path) as broker, an_edge_node_that_sends(broker):
+        fields = {"host": "127.0.0.1", "port": broker.port, "rebirths": True}
+        with made(fogline, "/connections", plant={"kind": "mqtt", "fields": fields}):
+            new_pipeline(hands, dashboard, "metrics")
+            add(hands, dashboard, "MQTT in", "mqtt-in")
+            hands.choose(dashboard.field("Connection"), "plant")
+            dialog = browse(hands, dashboard, "plant")
+            press = dialog.get_by_role("button", name="Items in plant/press", exact=True)
+            hands.click(found(dialog, press, look_again(dialog)))
+            strokes = dialog.get_by_role("checkbox", name="Strokes")
+            found(dialog, strokes, lambda: press.dblclick())
+            expect(strokes).to_have_accessible_description(re.compile("^Int32 [07]$"))
+            axe.look("the metrics of an edge node")
+            hands.click(strokes)
+            hands.click(dialog.get_by_role("checkbox", name="Temperature"))
+            take(hands, dialog)
+            for number, (name, type_) in enumerate((("Strokes", "integer"), ("Temperature", "number")), 1):
+                column = dashboard.inspector.get_by_role("group", name=f"Column {number}", exact=True)
+                expect(column.get_by_label("Name", exact=True)).to_have_value(name)
+                expect(column.get_by_label("Type", exact=True)).to_have_value(type_)
+            deploy(hands, dashboard)
+            params = elements(fogline, "metrics")["mqtt-in"]["params"]
+            assert (params["payload"], params["topics"]) == ("sparkplug", ["spBv1.0/plant/+/press/#"])
+            rows = "/api/v1/pipelines/metrics/elements/mqtt-in"
+            with fogline.client() as client:
+                wait_until(
+                    lambda: client.get(rows).json()["rows_out_total"], "rows of the metrics", ARRIVES_S
+                )
+    axe.expect_nothing()
+
+
+@pytest.mark.full
+def test_ticked_fields_of_an_answer_of_http_become_columns_with_their_types(
+    dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    hands, axe = Hands(), Axe(dashboard.page)
+    stations = [{"id": "a", "temperature": 21.5, "on": True}, {"id": "b", "temperature": 18.0, "on": False}]
+    with a_plant() as plant:
+        plant.answers["/api/stations"] = {"data": {"stations": stations}}
+        with made(fogline, "/connections", weather={"kind": "http", "fields": plant.connection}):
+            new_pipeline(hands, dashboard, "stations")
+            add(hands, dashboard, "HTTP poll", "http-poll")
+            hands.choose(dashboard.field("Connection"), "weather")
+            hands.type(dashboard.field("Path"), "/api/stations")
+            dialog = browse(hands, dashboard, "weather")
+            rows = dialog.get_by_role("button", name="Items in data.stations", exact=True)
+            hands.click(found(dialog, rows, look_again(dialog)))
+            temperature = dialog.get_by_role("checkbox", name="temperature")
+            found(dialog, temperature, lambda: rows.dblclick())
+            expect(temperature).to_have_accessible_description("number 21.5")
+            axe.look("the fields of an answer of HTTP")
+            hands.click(temperature)
+            hands.click(dialog.get_by_role("checkbox", name="on", exact=True))
+            take(hands, dialog)
+            deploy(hands, dashboard)
+            params = elements(fogline, "stations")["http-poll"]["params"]
+            assert (params["path"], params["rows"]) == ("/api/stations", "data.stations")
+            assert params["columns"] == [
+                {"name": "temperature", "type": "number"},
+                {"name": "on", "type": "boolean"},
+            ]
+            path = "/api/v1/pipelines/stations/elements/http-poll"
+            with fogline.client() as client:
+                wait_until(lambda: client.get(path).json()["rows_out_total"], "rows of stations", ARRIVES_S)
     axe.expect_nothing()

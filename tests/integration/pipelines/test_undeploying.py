@@ -194,7 +194,7 @@ def webhook(port: int) -> dict[str, Any]:
             "title": "System of the plant",
             "node": "edge-b",
             "inputs": {"in": "taken"},
-            "params": {"connection": "undeployed-server"},
+            "params": {"connection": "undeployed-plant"},
         },
     ]
     return {
@@ -225,7 +225,7 @@ def test_rows_on_a_nodes_disk_are_counted_and_reach_the_system(
 ) -> None:
     """Kafka was away when the ingester took them, and comes back during the undeployment."""
     [port] = free_ports(1)
-    connect(client, "undeployed-server", "http", plant.connection)
+    connect(client, "undeployed-plant", "http", plant.connection)
     connect(client, "undeployed-webhook", "webhook", {"token": TOKEN})
     deploy(client, webhook(port))
     undeploying = Undeploying(client, "from-a-disk")

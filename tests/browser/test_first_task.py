@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.axe import Axe
 from tests.browser.dashboard import SLOW_MS, Dashboard
@@ -99,6 +99,22 @@ def test_averages_and_an_alarm_of_a_file_are_on_a_wall_after_15_clicks_and_8_typ
     wall = re.sub(r".*/walls/([^/?]+).*", r"/api/v1/walls/\1/look", page.url)
     shown = dashboard.post(wall, {}).json()["tiles"]
     assert shown["chart-1"]["limits"] == {"low": None, "high": 80}
+    from_the_alarm_to_its_readings(page, axe)
     axe.expect_nothing()
     assert hands.clicks <= CLICKS_MAX
     assert hands.fields <= FIELDS_MAX
+
+
+def from_the_alarm_to_its_readings(page: Page, axe: Axe) -> None:
+    page.goto("/alarms/")
+    page.get_by_role("listitem").filter(has_text="Presse").locator(".alarm__message").first.click()
+    came_from = page.get_by_role("button", name="Where its row came from")
+    expect(came_from).to_be_visible()
+    axe.look("an alarm")
+    came_from.click()
+    dialog = page.get_by_role("dialog", name="Where this row of Presse came from")
+    readings = dialog.get_by_role("listitem").last
+    # It was above the limit for 30 s, and each machine is read every 5 s.
+    expect(readings.get_by_role("row").filter(has_text="85.25")).to_have_count(7)
+    expect(readings).not_to_contain_text("Fräse Süd")
+    axe.look("the readings of an alarm")

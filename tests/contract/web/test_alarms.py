@@ -18,7 +18,7 @@ from pipeline_runtime.kafka.peek import newest_offsets
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import stream_topic
 from tests.contract.web.conftest import PIPELINE, Caller
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 from webapp.alarms.models import Alarm, AlarmChange, AlertReading
 from webapp.alarms.rows import QUIET
 from webapp.audit.models import AuditRecord
@@ -58,8 +58,10 @@ class Alerts:
 
     def __init__(self, kafka: str, deployment: Deployment) -> None:
         self.broker = KafkaSettings(kafka)
-        self.hot, self.limit = (stream_topic(deployment.pk, each) for each in ("hot", "limit"))
-        ensure_topics(self.broker, [Topic(self.hot), Topic(self.limit)])
+        self.hot, self.limit, self.averages = (
+            stream_topic(deployment.pk, each) for each in ("hot", "limit", "power")
+        )
+        ensure_topics(self.broker, [Topic(each) for each in (self.hot, self.limit, self.averages)])
         self.reader = self.new_reader()
 
     def new_reader(self) -> AlertReader:
@@ -102,7 +104,9 @@ class Alerts:
 
 
 @pytest.fixture
-def alerts(kafka: str, deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> Alerts:
+def alerts(kafka: str, settings: Any, deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> Alerts:
+    security = {"bootstrap_timeout_ms": PATIENCE_S * 1000}
+    settings.FOGLINE = settings.FOGLINE.model_copy(update={"kafka": kafka, "kafka_security": security})
     monkeypatch.setattr(reading, "FIND_S", 0.0)
     return Alerts(kafka, deployment)
 
@@ -169,6 +173,7 @@ def test_each_row_counts_once_whatever_restarts(alerts: Alerts, monkeypatch: pyt
 
 
 def test_people_act_on_an_alarm_and_its_history_says_who(alerts: Alerts, caller: Call) -> None:
+    alerts.send(alerts.averages, (None, {"mf01_average": 31.5}))
     alerts.say("a+")
     alerts.read()
     operator = caller("operator")
@@ -181,8 +186,12 @@ def test_people_act_on_an_alarm_and_its_history_says_who(alerts: Alerts, caller:
         {"mf01_average": 31.5},
     )
     row = alarm["row"]
-    trace = f"/pipelines/{PIPELINE}/streams/{row['stream']}/trace"
-    assert operator.get(f"{trace}?partition={row['partition']}&offset={row['offset']}").status_code != 422
+    path = f"/pipelines/{PIPELINE}/streams/{row['stream']}/trace"
+    trace = operator.get(f"{path}?partition={row['partition']}&offset={row['offset']}").json()
+    assert (trace["element"], trace["record"]["key"]) == ("hot", "a")
+    [averages, _] = trace["steps"]
+    assert (averages["element"], averages["stream"]) == ("hot", "power.out")
+    assert [each["value"] for each in averages["records"]] == [{"mf01_average": 31.5}]
     [line, *_] = operator.get("/overview").json()["attention"]
     assert (line["kind"], line["alarm"], line["element"]) == ("alarm.raised", alarm["id"], "hot")
     path = f"/alarms/{alarm['id']}"

@@ -1,5 +1,5 @@
 """Case 1, by keyboard alone: numbers of a CSV file, the average of the last n, a CSV file; moved to another
-lane while it runs, dragged back by mouse, and to the other lane by touch."""
+lane under load, dragged back by mouse, and to the other lane by touch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import csv
 import random
 import re
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -14,20 +15,27 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import RunningFogline
+from tests.waiting import wait_until
 
 # the first test of a run waits for the whole start too
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
-ROWS, LAST = 9000, 10
+LAST, NOTE = 1000, 1000
+"""Rows in a window, and characters of each row's note: the window is a state of about 1 MiB."""
+IN_FILE, LOOPS = 3000, 20
+ROWS = IN_FILE * LOOPS
 # rows per second while it moves, so that they last on a machine that takes minutes, and for the rest
-RATE, RATE_AFTER = 30, 3000
+RATE, RATE_AFTER = 200, 1_000_000
 NAME = "Count window aggregate"
 TAKES = re.compile(r"Getting ready(about|less).*Pause(about|less).*Copied first.*CPU of edge-")
 
 
-def averages_of_last(values: list[float], n: int) -> list[float]:
-    """The oracle: what the pipeline has to compute."""
-    return [sum(values[end - n : end]) / n for end in range(n, len(values) + 1)]
+def of_last(values: list[float], notes: list[str], n: int) -> list[tuple[float, int]]:
+    """The oracle: the average of the last n values, and how many of the last n rows have a note."""
+    sums = [0.0, *accumulate(values)]
+    noted = [0, *accumulate(map(bool, notes))]
+    ends = range(n, len(values) + 1)
+    return [((sums[end] - sums[end - n]) / n, noted[end] - noted[end - n]) for end in ends]
 
 
 def test_case_1_drawn_deployed_and_moved_to_another_lane_and_back_writes_what_the_oracle_computes(
@@ -35,9 +43,12 @@ def test_case_1_drawn_deployed_and_moved_to_another_lane_and_back_writes_what_th
 ) -> None:
     dashboard = open_dashboard(*fogline.login(), has_touch=True)
     # quarters: their sums are exact in any order, so the result must be equal, not near
-    values = [random.Random(row).randrange(4000) / 4 for row in range(ROWS)]
+    chance = random.Random(1)
+    values = [chance.randrange(4000) / 4 for _ in range(IN_FILE)]
+    notes = [f"n{chance.randbytes(NOTE // 2).hex()}" if chance.random() < 0.9 else "" for _ in values]
     numbers = tmp_path / "numbers.csv"
-    numbers.write_text("value\n" + "".join(f"{value}\n" for value in values))
+    lines = [f"{value},{note}\n" for value, note in zip(values, notes, strict=True)]
+    numbers.write_text("".join(["value,note\n", *lines]))
 
     dashboard.create_pipeline("case-1")
     draw(dashboard, numbers)
@@ -55,6 +66,7 @@ def test_case_1_drawn_deployed_and_moved_to_another_lane_and_back_writes_what_th
     expect(figures).to_contain_text(re.compile(r"^(?!0 )[\d.]+ in/s"), timeout=SLOW_MS)
     origin = node_of(fogline, "case-1", "count-window-aggregate")
     target = {"edge-a": "edge-b", "edge-b": "edge-a"}[origin]
+    wait_until(lambda: written(fogline, "case-1"), "a window that is full", SLOW_MS / 1000)
     assert written(fogline, "case-1") < ROWS - LAST, "the replay is over: a move would show nothing"
 
     move_by_keyboard(dashboard, aggregate, origin, target)
@@ -71,8 +83,8 @@ def test_case_1_drawn_deployed_and_moved_to_another_lane_and_back_writes_what_th
     output = dashboard.download_output("csv-sink", tmp_path / "averages.csv")
     with output.open(newline="") as file:
         header, *rows = csv.reader(file)
-    assert header == ["average"]
-    assert [float(row[0]) for row in rows] == averages_of_last(values, LAST)
+    assert header == ["average", "notes"]
+    assert [(float(row[0]), int(row[1])) for row in rows] == of_last(values * LOOPS, notes * LOOPS, LAST)
 
 
 def draw(dashboard: Dashboard, numbers: Path) -> None:
@@ -85,21 +97,15 @@ def draw(dashboard: Dashboard, numbers: Path) -> None:
     chooser.value.set_files(numbers)
     dashboard.expect_uploaded(numbers)
     dashboard.type_into(dashboard.field("Rate"), str(RATE))
+    dashboard.type_into(dashboard.field("Loops"), str(LOOPS))
     dashboard.press("Escape")
     expect(dashboard.card("csv-replay")).to_be_focused()
 
     dashboard.add_by_keyboard("count window", "count-window-aggregate")
     dashboard.open_parameters()
     dashboard.type_into(dashboard.field("Rows in a window"), str(LAST))
-    dashboard.tab_to(dashboard.inspector.get_by_role("button", name="Add aggregate"))
-    dashboard.press("Enter")
-    first = dashboard.inspector.get_by_role("group", name="Aggregate 1").first
-    function = first.get_by_label("Function")
-    dashboard.tab_to(function)
-    dashboard.page.keyboard.type("avg")
-    expect(function).to_have_value("avg")
-    dashboard.type_into(first.get_by_label("Column"), "value")
-    dashboard.type_into(first.get_by_label("Name of the result (optional)"), "average")
+    for number, aggregate in enumerate((("avg", "value", "average"), ("count", "note", "notes")), 1):
+        add_aggregate(dashboard, number, *aggregate)
     dashboard.press("Escape")
 
     dashboard.add_by_keyboard("csv file", "csv-sink")
@@ -112,6 +118,18 @@ def draw(dashboard: Dashboard, numbers: Path) -> None:
 
     expect(dashboard.canvas.locator(".react-flow__edge")).to_have_count(2)
     expect(dashboard.problems).to_contain_text("No problems")
+
+
+def add_aggregate(dashboard: Dashboard, number: int, name: str, column: str, result: str) -> None:
+    dashboard.tab_to(dashboard.inspector.get_by_role("button", name="Add aggregate"))
+    dashboard.press("Enter")
+    aggregate = dashboard.inspector.get_by_role("group", name=f"Aggregate {number}").first
+    function = aggregate.get_by_label("Function")
+    dashboard.tab_to(function)
+    dashboard.page.keyboard.type(name)
+    expect(function).to_have_value(name)
+    dashboard.type_into(aggregate.get_by_label("Column"), column)
+    dashboard.type_into(aggregate.get_by_label("Name of the result (optional)"), result)
 
 
 def move_by_keyboard(dashboard: Dashboard, card: Locator, origin: str, target: str) -> None:

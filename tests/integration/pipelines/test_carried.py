@@ -120,7 +120,16 @@ def test_a_pipeline_goes_on_in_another_fogline_as_if_it_had_never_stopped(
     for id in KEPT:
         assert before[id], f"{id} was carried before it put out a row"
         assert after[id], f"{id} put out nothing after it was carried"
-        assert_same(id, [*before[id], *after[id]], whole[id])
+        both = [*before[id], *after[id]]
+        if id == "counts":  # a row of each key for each batch, and batches differ
+            assert newest(both) == newest(whole[id])
+        else:
+            assert_same(id, both, whole[id])
+
+
+def newest(rows: list[Row]) -> dict[str, int]:
+    """By turbine, how many rows were counted at last."""
+    return {row["turbine"]: row["rows"] for row in rows}
 
 
 def without_state(client: httpx.Client, text: str) -> str:

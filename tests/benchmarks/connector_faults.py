@@ -37,6 +37,7 @@ def measure_with_fault(bench: Bench, incoming: Incoming, fault: str) -> dict[str
         sending = beside.submit(incoming.send, FAULT_ROWS, FAULT_ROWS_PER_S)
         wait_for(lambda: len(_numbers(bench, incoming)) >= FAULT_ROWS_PER_S, "the first rows")
         _disturb(bench.service, connector, fault)
+        connector.wait_until_connected()
         sending.result()
     numbers = _numbers(bench, incoming)
     changed_s = monotonic()

@@ -50,6 +50,8 @@ class Connector(Protocol):
     def restart(self) -> None:
         """Kills its process, starts it again and orders it to run."""
 
+    def wait_until_connected(self) -> None: ...
+
     def cpu_s(self) -> float: ...
 
     def close(self) -> None: ...
@@ -86,6 +88,9 @@ class FoglineConnector:
 
     def run(self) -> None:
         self._order_to_run()
+        self.wait_until_connected()
+
+    def wait_until_connected(self) -> None:
         wait_for(lambda: self.status.state == "connected", f"a connection ({self.status.why})")
 
     def cpu_s(self) -> float:

@@ -222,6 +222,9 @@ class NodeRed:
 
     def run(self) -> None:
         self._order_to_run()
+        self.wait_until_connected()
+
+    def wait_until_connected(self) -> None:
         self._wait_for(self._flow.ready)
 
     def cpu_s(self) -> float:

@@ -89,6 +89,16 @@ class Totals:
             _each(self.elements, other.elements, max),
         )
 
+    def risen_in(self, later: Totals) -> list[str]:
+        """Returns the elements that have read more rows in `later`. If nobody knows what an element has read,
+        its rows out count."""
+
+        def rows(totals: Totals, id: str) -> int:
+            read, written, _ = totals.elements.get(id, _UNKNOWN)
+            return (written if read is None else read) or 0
+
+        return [id for id in later.elements if rows(later, id) > rows(self, id)]
+
     @staticmethod
     def from_json(data: dict[str, Any]) -> Totals:
         """Returns the totals that `encode` has written as JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -55,6 +56,8 @@ class JournalView:
     last_commit_at_ms: int | None = None  # by the broker's clock
     waits_ms: tuple[int, ...] = ()  # Commit.wait_ms of the newest commits, as far as it is known
     last_row_at_ms: int | None = None  # of the newest commit of a batch with rows, by the broker's clock
+    # the same by element, in a group of several, of those whose rows Python saw
+    rows_at_ms: dict[str, int] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
     schemas: Digests = field(default_factory=dict)  # Commit.schemas of the newest commit
     commits: dict[Seq, Commit] = field(default_factory=dict)
@@ -163,20 +166,23 @@ class JournalView:
         return any(to < seq <= up_to for to, up_to in self.rewinds)
 
     def _note_commit(self, commit: Commit, at_ms: int) -> None:
-        self._date_last_commit(commit, at_ms)
         # What a commit says itself also counts the batches before it that were not read here.
         counted = self.totals.plus(commit.rows_in, commit.rows_out, commit.dead_letters, {})
-        self.totals = counted.most(commit.totals)
+        totals = counted.most(commit.totals)
+        self._date_last_commit(commit, at_ms, self.totals.risen_in(totals))
+        self.totals = totals
         if commit.wait_ms is not None:
             self.waits_ms = noted(self.waits_ms, commit.wait_ms)
         if self.takeover is not None and self.takeover.first_commit_at_ms is None:
             first = {"first_commit_at_ms": at_ms, "first_wait_ms": commit.wait_ms}
             self.takeover = self.takeover.model_copy(update=first)
 
-    def _date_last_commit(self, commit: Commit, at_ms: int) -> None:
+    def _date_last_commit(self, commit: Commit, at_ms: int, elements: Iterable[str]) -> None:
+        """`elements`: those that had rows in it."""
         self.last_commit_at_ms = at_ms
         if commit.rows_in:
             self.last_row_at_ms = at_ms
+            self.rows_at_ms.update(dict.fromkeys(elements, at_ms))
 
     def date(self, record: Record, at_ms: int) -> None:
         """Sets the time at which the broker stored a record that another topic had told, and that was applied
@@ -185,7 +191,8 @@ class JournalView:
         if takeover is None or takeover.by != "release":
             return
         if isinstance(record, Commit) and record.seq == self.last_seq:
-            self._date_last_commit(record, at_ms)
+            had_rows = [id for id, at in self.rows_at_ms.items() if at == self.last_row_at_ms]
+            self._date_last_commit(record, at_ms, had_rows)
             self.takeover = takeover.model_copy(update={"last_commit_at_ms": at_ms})
         elif isinstance(record, Release) and record == self.released:
             self.takeover = takeover.model_copy(update={"at_ms": at_ms})
@@ -224,6 +231,7 @@ class JournalView:
             "last_commit_at_ms": self.last_commit_at_ms,
             "waits_ms": self.waits_ms,
             "last_row_at_ms": self.last_row_at_ms,
+            "rows_at_ms": dict(self.rows_at_ms),
             "totals": asdict(self.totals),
             "schemas": self.schemas,
         }
@@ -243,6 +251,7 @@ class JournalView:
                 "rewinds": [(to, up_to) for to, up_to in data["rewinds"]],
                 "moves": [(Seq(seq), ends) for seq, ends in data["moves"]],
                 "ended": dict(data["ended"]),
+                "rows_at_ms": dict(data["rows_at_ms"]),
                 "waits_ms": tuple(data["waits_ms"]),
                 "totals": Totals.from_json(data["totals"]),
             }

@@ -309,6 +309,7 @@ class ElementRows(Frozen):
     rows_in_total: int | None = None
     rows_out_total: int | None = None
     dead_letters_total: int = 0
+    last_row_at_ms: int | None = None  # when a batch in which it had rows was last committed
 
 
 class Takeover(Frozen):

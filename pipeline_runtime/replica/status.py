@@ -96,7 +96,12 @@ def _element_rows(spec: GroupSpec, state: ReplicaState) -> dict[str, ElementRows
     """Returns the rows of the elements that the group has now. The caller holds `changed`."""
     members, known = {element.id for element in spec.elements}, state.view.totals.elements
     return {
-        id: ElementRows(rows_in_total=read, rows_out_total=written, dead_letters_total=dead)
+        id: ElementRows(
+            rows_in_total=read,
+            rows_out_total=written,
+            dead_letters_total=dead,
+            last_row_at_ms=state.view.rows_at_ms.get(id),
+        )
         for id, (read, written, dead) in known.items()
         if id in members and len(members) > 1
     }

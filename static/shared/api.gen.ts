@@ -1263,6 +1263,7 @@ export interface LiveElement {
   lag_unknown: string | null;
   last_row_at: string | null;
   next_row_due_at: string | null;
+  owner_since: string | null;
   heard: boolean;
   batch_ms_p50: number | null;
   batch_ms_p95: number | null;

@@ -41,7 +41,10 @@ def element_measured(item: Mapping[str, Any], now: datetime) -> Measured:
         "latency_ms": item["latency_ms_p95"],
         "rate_low": rate if works else None,
         "rate_high": rate,
-        "no_rows_s": _age_s(item["last_row_at"], now) if item["heard"] and works else None,
+        # One that never had a row counts from when it runs.
+        "no_rows_s": _age_s(item["last_row_at"] or item["owner_since"], now)
+        if item["heard"] and works
+        else None,
         "element_failed": float(item["status"] in FAILED) if item["status"] not in ("unheard",) else None,
         "dead_letters": item["dead_letters_open"],
         **_connector_values(item, now),

@@ -4,13 +4,14 @@
 at a certain time.
 
 Alarms of one route that come within the route's waiting time share a message. If a node does not answer, the
-alarms of its elements are in the message about the node, or in no message. So a node that dies causes one
-message, not one for each element.
+alarms of its elements are in the message about the node, or in no message. They wait for the alarm about the
+node if they come first. So a node that dies causes one message, not one for each element.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -19,9 +20,11 @@ from django.db.models import Q
 from django.utils import timezone
 from pydantic import ValidationError
 
-from webapp.alarms.models import Alarm, Channel, Message, Route, Told
+from webapp.alarms.models import Alarm, Channel, Message, Route, Rule, Told
 from webapp.alarms.routing import Reason, RouteSpec, due, is_about, is_on_call
+from webapp.alarms.rules import MetricRule, is_awaited
 from webapp.alarms.state import Change, is_silent, is_worse
+from webapp.nodes.models import Node
 
 MESSAGES_KEPT = 5_000
 PAGE = 1000
@@ -39,9 +42,15 @@ class _Facts:
     told_of_nodes: frozenset[tuple[int, str]]
     """pairs of route and node: the route has sent a message that the node does not answer, and the node's
     alarm is open and not silenced"""
+    awaited: frozenset[tuple[int, str]]
+    """pairs of route and node: the node is silent, and the route will soon send a message about that"""
+
+    def covers(self, route: int, node: str) -> bool:
+        """Returns whether a message about the node stands for the alarms of elements there."""
+        return (route, node) in self.told_of_nodes or (route, node) in self.awaited
 
 
-def _facts(now: datetime) -> _Facts:
+def _facts(now: datetime, routes: Sequence[tuple[Route, RouteSpec]]) -> _Facts:
     of_nodes = Told.objects.filter(
         alarm__source=Alarm.Source.RULE,
         alarm__rule__rule__metric="node_silent",
@@ -52,7 +61,25 @@ def _facts(now: datetime) -> _Facts:
         now,
         {channel.pk: channel for channel in Channel.objects.filter(enabled=True)},
         frozenset(of_nodes.values_list("route_id", "alarm__node")),
+        frozenset(_awaited(now, routes)),
     )
+
+
+def _awaited(now: datetime, routes: Sequence[tuple[Route, RouteSpec]]) -> Iterator[tuple[int, str]]:
+    """The rule about silent nodes waits for some time, and the alarms of a node's elements may come before
+    it. So they wait for the node's alarm. They do not wait for long, because control may be late."""
+    silent = list(Node.objects.exclude(silent_at=None))
+    rules = Rule.objects.filter(enabled=True, rule__metric="node_silent") if silent else ()
+    for row in rules:
+        with suppress(ValidationError):  # another version of Fogline wrote it
+            rule = MetricRule.model_validate(row.rule)
+            for node in silent:
+                if is_awaited(rule, node.name, node.silent_at or now, now):
+                    yield from (
+                        (route.pk, node.name)
+                        for route, spec in routes
+                        if is_about(spec, rule.severity, "", node.place)
+                    )
 
 
 def tell(told: Sequence[tuple[Alarm, Change]]) -> None:
@@ -67,7 +94,7 @@ def tell(told: Sequence[tuple[Alarm, Change]]) -> None:
     of_nodes = [each for each in wanted if not each[0].element]
     of_elements = [each for each in wanted if each[0].element]
     for some in (of_nodes, of_elements):
-        facts = _facts(now)
+        facts = _facts(now, routes)
         for alarm, change in some:
             for route, spec in routes:
                 if change.kind == "cleared":
@@ -83,7 +110,7 @@ def plan() -> None:
     routes = _routes()
     if not routes:
         return
-    facts = _facts(now)
+    facts = _facts(now, routes)
     waiting = Alarm.objects.filter(cleared_at=None, acknowledged_at=None).exclude(silenced_until__gt=now)
     alarms = list(waiting.order_by("id")[:PAGE])
     while alarms:
@@ -125,9 +152,9 @@ def _plan_one(route: Route, spec: RouteSpec, alarm: Alarm, reason: Reason, facts
 
 
 def _may_tell(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> bool:
-    """Returns whether the route has a channel for the alarm, and has sent no message about the alarm's node
-    that covers the alarm."""
-    follows = bool(alarm.element) and (route.pk, alarm.node) in facts.told_of_nodes
+    """Returns whether the route has a channel for the alarm, and no message about the alarm's node stands for
+    the alarm."""
+    follows = bool(alarm.element) and facts.covers(route.pk, alarm.node)
     return not follows and bool(_channels(spec.channels, alarm, facts))
 
 

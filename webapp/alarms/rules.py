@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -28,6 +29,8 @@ Metric = Literal[
 ]
 RULES_MAX = 100
 FOR_S_MAX = 7 * 86_400
+LATE = timedelta(seconds=30)
+"""So long after the time of a rule its alarm may still come."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,12 @@ def is_about(rule: MetricRule, subject: Subject) -> bool:
     return (rule.kind.of == "element") == bool(subject.element) and all(
         said in (None, found) for said, found in wanted
     )
+
+
+def is_awaited(rule: MetricRule, node: str, silent_at: datetime, now: datetime) -> bool:
+    """Returns whether the rule, which is about silent nodes, will soon raise an alarm about this one, or has
+    just done so."""
+    return rule.node in (None, node) and now - silent_at < timedelta(seconds=rule.for_s) + LATE
 
 
 @dataclass(frozen=True)

@@ -233,6 +233,7 @@ def element_json(
         "lag_unknown": lag_unknown,
         "last_row_at": iso_of_ms(status.get("last_row_at_ms")),
         "next_row_due_at": iso_of_ms(now.get("next_row_due_ms")),
+        "owner_since": iso_of_ms(now.get("owner_since_ms")),
         "heard": heard,
         "batch_ms_p50": timed.get("batch_ms_p50"),
         "batch_ms_p95": timed.get("batch_ms_p95"),
@@ -310,16 +311,18 @@ def _bytes_out(rates: Mapping[str, Any], id: str) -> float | None:
 
 
 def _totals(group: GroupFacts, id: str) -> dict[str, int | None]:
-    """Returns the totals of the replica that has read furthest: a replica that has just started does not know
-    them yet.
+    """Returns the totals of the replica that has read furthest, and when there was a row last: a replica that
+    has just started does not know them yet.
 
     In a group of several elements, each element has counts of its own. Rows that were left out count for the
-    whole group.
+    whole group, and so does the last row if only Spark saw the element's rows.
     """
     copies = [replica.status for replica in group.replicas]
     own = [said["elements"][id] for said in copies if id in (said.get("elements") or {})]
     counted = ("rows_in_total", "rows_out_total", "dead_letters_total")
     found = {name: _greatest(own or copies, name) for name in counted}
+    unseen = found["rows_in_total"] is None and found["rows_out_total"] is None
+    found["last_row_at_ms"] = _greatest(copies if unseen or not own else own, "last_row_at_ms")
     return found | {"left_out_total": _greatest(copies, "left_out_total")}
 
 

@@ -216,9 +216,12 @@ class LiveElement(TypedDict):
     lag_unknown: str | None
     """why `lag_rows` is not known, as a sentence"""
     last_row_at: str | None
-    """when the element last committed a batch with rows; null if it never did"""
+    """when a batch in which the element had rows was last committed; null if none was. In a group of several
+    elements it is of the whole group, if only Spark saw the element's rows"""
     next_row_due_at: str | None
     """when the next row of the group's own sources is due, by their clock; null if it is not known"""
+    owner_since: str | None
+    """since when the element runs on its node, by the node's clock; null if it does not, or is not heard"""
     heard: bool
     """whether the node is heard, so that the figures are new"""
     batch_ms_p50: Number | None

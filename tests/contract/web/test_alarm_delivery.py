@@ -4,16 +4,19 @@ its id."""
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from pipeline_runtime.sealing import opened
-from tests.contract.web.conftest import Caller
+from tests.contract.web.conftest import Caller, report
 from tests.receivers import Hooks, Mailbox, mail_server, webhook_receiver
 from webapp.alarms import outbox
 from webapp.alarms.models import Alarm, Channel, Message, Route, Rule, Told
@@ -21,7 +24,10 @@ from webapp.alarms.sealed import PURPOSE
 from webapp.alarms.state import Clear, Happening, Raise, Severity
 from webapp.alarms.taking import About, Step, take
 from webapp.audit.models import AuditRecord
+from webapp.nodes.models import Node
+from webapp.placements.models import Deployment, GroupPlacement
 from workers.control.alarms import sender
+from workers.control.alarms.keeper import RuleKeeper
 from workers.control.alarms.sender import deliver, due_messages
 
 Call = Callable[[str | None], Caller]
@@ -300,23 +306,55 @@ def test_a_route_that_has_nothing_told_of_a_node_tells_of_its_elements(
     assert box.subjects[1:] == ["[Fogline] critical: Fan is hot"]
 
 
-def test_a_node_that_dies_is_one_message(delivery: Delivery, box: Mailbox, caller: Call) -> None:
-    rule = Rule.objects.create(name="silent", rule={"metric": "node_silent"})
-    with transaction.atomic():
-        about = About(Alarm.Source.RULE, "edge-b", node="edge-b", rule=rule)
-        take([Step(about, Raise(timezone.now(), "critical", "edge-b does not answer."))])
-    for n in range(20):
-        raised(f"Element {n}", element=f"e{n}", pipeline="p", node="edge-b")
+def test_a_node_that_dies_is_one_message(delivery: Delivery, box: Mailbox, deployment: Deployment) -> None:
+    """Its elements' rows wait at once, and the rule about silent nodes waits for 10 s."""
+    silent = Rule.objects.create(
+        name="silent", rule={"metric": "node_silent", "severity": "critical", "for_s": 10}
+    )
+    Rule.objects.create(name="lag", rule={"metric": "lag_rows", "raise_at": 1000})
+    context: Any = SimpleNamespace(closing=threading.Event())
+    keeper = RuleKeeper(context)
+
+    def pass_s(seconds: int) -> None:
+        """The keeper looks before and after that time, and what is due is sent each time."""
+        for passed_s in (0, seconds):
+            keeper._since_s = {each: since_s - passed_s for each, since_s in keeper._since_s.items()}
+            Node.objects.exclude(silent_at=None).update(
+                silent_at=F("silent_at") - timedelta(seconds=passed_s)
+            )
+            keeper.look()
+            outbox.plan()
+            delivery.attempts()
+
+    pass_s(10)
+    assert box.subjects == []
+    # Its alarms wait for the one about the node, those of other nodes do not.
+    Node.objects.filter(name="edge-b").update(up=False, silent_at=timezone.now())
+    GroupPlacement.objects.filter(node__name="edge-b").update(backlog_rows=5_000)
     raised("Other", element="o", pipeline="p", node="edge-a")
-    delivery.attempts()
-    delivery.attempts()
-    assert box.subjects == ["[Fogline] critical: edge-b does not answer. (and 1 more)"]
+    pass_s(9)
+    elements = {each.element for each in Alarm.objects.filter(node="edge-b")}
+    assert elements == {"variation", "alerts"}
+    assert box.subjects == ["[Fogline] warning: Other is hot"]
+    pass_s(1)
+    pass_s(60)
+    assert box.subjects[1:] == ["[Fogline] critical: edge-b does not answer."]
     # What is still wrong when the node is back is told.
-    with transaction.atomic():
-        take([Step(About(Alarm.Source.RULE, "edge-b", node="edge-b", rule=rule), Clear(timezone.now()))])
-    outbox.plan()
-    delivery.attempts()
-    assert "and 20 more" in box.subjects[1]
+    Node.objects.filter(name="edge-b").update(up=True, silent_at=None)
+    for group in GroupPlacement.objects.filter(node__name="edge-b").values_list("group", flat=True):
+        report(deployment, group, Node.objects.get(name="edge-b"), lag_rows=5_000)
+    pass_s(1)
+    assert [subject.partition(": ")[0] for subject in box.subjects[2:]] == ["[Fogline] warning"]
+    assert "and 2 more" in box.subjects[2]
+
+    # Without an alarm about the node they wait no longer than it may take.
+    Alarm.objects.all().delete()
+    Rule.objects.filter(pk=silent.pk).update(rule=silent.rule | {"for_s": 3600})
+    Node.objects.filter(name="edge-b").update(up=False, silent_at=timezone.now() - timedelta(seconds=3600))
+    pass_s(20)
+    assert len(box.subjects) == 3
+    pass_s(11)
+    assert "rows wait for" in box.subjects[3]
 
 
 def test_a_test_message_comes_by_the_channel_alone(delivery: Delivery, box: Mailbox, hooks: Hooks) -> None:

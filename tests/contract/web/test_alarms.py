@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
@@ -16,15 +17,18 @@ from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import newest_offsets
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
+from pipeline_runtime.model.connectors import SPOOL_BYTES_MAX, ConnectorStatus
+from pipeline_runtime.model.desired import ElementRows, ReplicaError
 from pipeline_runtime.model.ids import stream_topic
-from tests.contract.web.conftest import PIPELINE, Caller
+from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.waiting import PATIENCE_S, wait_until
-from webapp.alarms.models import Alarm, AlarmChange, AlertReading
+from webapp.alarms.models import Alarm, AlarmChange, AlertReading, Rule
 from webapp.alarms.rows import QUIET
+from webapp.alarms.rules import KINDS
 from webapp.audit.models import AuditRecord
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Pipeline
-from webapp.placements.models import Deployment
+from webapp.placements.models import ConnectorGaps, ConnectorTrouble, Deployment, Replica
 from workers.control.alarms import reader as reading
 from workers.control.alarms.keeper import RuleKeeper
 from workers.control.alarms.reader import AlertReader
@@ -250,3 +254,80 @@ def test_a_rule_raises_an_alarm_once_and_clears_it(deployment: Deployment, calle
     RuleKeeper(context).look()
     assert Alarm.objects.filter(cleared_at=None).count() == 0
     assert Pipeline.objects.count() == 1
+
+
+def test_each_metric_raises_an_alarm_through_the_keeper(
+    deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    """Of power all is wrong that may be at once; archive has failed, readings has too many rows, edge-b is
+    silent, edge-a is full and busy."""
+    of = {"element_failed": "archive", "rate_high": "readings"}
+    limits = {"rate_low": 10, "rate_high": 1000, "lag_rows": 100, "latency_ms": 500, "no_rows_s": 60}
+    limits |= {"spool_percent": 50, "disk_percent": 90, "cpu_percent": 90, "memory_percent": 90}
+    for metric, kind in KINDS.items():
+        where = {"pipeline": PIPELINE, "element": of.get(metric, "power")} if kind.of == "element" else {}
+        Rule.objects.create(name=metric, rule={"metric": metric, "raise_at": limits.get(metric, 0), **where})
+    context: Any = SimpleNamespace(closing=threading.Event())
+    keeper = RuleKeeper(context)
+    keeper.look()
+    assert Alarm.objects.count() == 0
+
+    now_ms = int(time.time() * 1000)
+    connector = ConnectorStatus(element="power", state="failing", spool_bytes=SPOOL_BYTES_MAX * 3 // 4)
+    power = report(
+        deployment,
+        "power",
+        nodes["cloud"],
+        lag_rows=500,
+        latency_ms_p95=900.0,
+        owner_since_ms=now_ms - 3_600_000,
+        dead_letters_total=3,
+        connectors=(connector,),
+    )
+    Replica.objects.filter(pk=power.pk).update(rates={"rows_in_per_s": 5.0, "rows_out_per_s": 1.0})
+    away = {"why": "Nobody listens at 10.0.0.1:1883.", "since": timezone.now()}
+    ConnectorTrouble.objects.create(deployment=deployment, element="power", **away)
+    ConnectorGaps.objects.create(
+        deployment=deployment, element="power", node="cloud", counter="c", times=2, rows=30
+    )
+    report(deployment, "archive", nodes["cloud"], error=ReplicaError.of("disk-full", "The disk is full.", 1))
+    rates = {"rows_in_per_s": 5000.0, "rows_out_per_s": 5000.0}
+    Replica.objects.filter(group="readings").update(rates=rates)
+    load = {"disk_ratio": 0.95, "cpu_ratio": 0.95, "memory_ratio": 0.95}
+    Node.objects.filter(name="edge-a").update(load=load)
+    Node.objects.filter(name="edge-b").update(up=False, silent_at=timezone.now())
+    keeper.look()
+    said = {alarm.rule.name: alarm.message for alarm in Alarm.objects.select_related("rule") if alarm.rule}
+    title = f"power of {deployment.pipeline.title}"
+    assert said.pop("no_rows_s").startswith(f"{title} has had no rows for 3,60")
+    assert said == {
+        "lag_rows": f"500 rows wait for {title} (more than 100).",
+        "latency_ms": f"Rows take 900 ms through {title} (more than 500 ms).",
+        "rate_low": f"{title} has 5 rows/s (fewer than 10).",
+        "rate_high": f"readings of {deployment.pipeline.title} has 5,000 rows/s (more than 1,000).",
+        "element_failed": f"archive of {deployment.pipeline.title} has failed. The disk is full.",
+        "connector_failing": f"The connector of {title} fails. Nobody listens at 10.0.0.1:1883.",
+        "rows_lost": f"The connector of {title} has lost rows. Gaps so far: 2, with 30 rows or more.",
+        "spool_percent": f"The disk buffer of {title} is 75 % full (more than 50 %): Kafka does not take its "
+        "rows.",
+        "dead_letters": f"3 rows of {title} are dead letters (more than 0).",
+        "node_silent": "edge-b does not answer.",
+        "disk_percent": "The disk of edge-a is 95 % full (more than 90 %).",
+        "cpu_percent": "The CPU of edge-a is 95 % busy (more than 90 %).",
+        "memory_percent": "The memory of edge-a is 95 % full (more than 90 %).",
+    }
+
+
+def test_of_two_sources_in_one_group_the_silent_one_has_no_rows(
+    deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    now_ms = int(time.time() * 1000)
+    elements = {
+        "variation": ElementRows(rows_in_total=5, last_row_at_ms=now_ms),
+        "alerts": ElementRows(rows_in_total=5, last_row_at_ms=now_ms - 3_600_000),
+    }
+    report(deployment, "watch", nodes["edge-b"], last_row_at_ms=now_ms, elements=elements)
+    Rule.objects.create(name="none", rule={"metric": "no_rows_s", "raise_at": 60})
+    context: Any = SimpleNamespace(closing=threading.Event())
+    RuleKeeper(context).look()
+    assert [alarm.element for alarm in Alarm.objects.all()] == ["alerts"]

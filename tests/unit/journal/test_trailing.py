@@ -33,7 +33,8 @@ def _record(draw: st.DrawFn, kind: str, view: JournalView, place: int) -> Record
     ended = tuple(draw(st.sets(st.sampled_from(["in-0", "in-1"]), max_size=1)))
     match kind:
         case "commit":
-            totals = Totals(place, place, draw(st.integers(0, 1)))
+            elements = {"a": (draw(st.integers(0, place)), None, 0)}
+            totals = Totals(place, place, draw(st.integers(0, 1)), elements)
             boundary = Boundary(seq, {"in-0": place}, place)
             return Commit(epoch, boundary, 1, 1, marks={"out": place}, ended=ended, totals=totals)
         case "rewind":

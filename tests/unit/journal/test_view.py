@@ -178,6 +178,46 @@ def test_rows_are_counted_over_all_owners_and_restarts() -> None:
     assert view.last_row_at_ms == 3_000
 
 
+def test_each_element_of_a_group_has_a_last_row_of_its_own() -> None:
+    """`silent` reads nothing any more, Spark alone sees `planned`, and `writes` is known by its rows out."""
+    counts: list[ElementCounts] = [
+        {
+            "busy": (5, 5, 0),
+            "silent": (2, 2, 0),
+            "never": (0, 0, 0),
+            "planned": (None, None, 0),
+            "writes": (None, 1, 0),
+        },
+        {
+            "busy": (9, 5, 0),
+            "silent": (2, 2, 0),
+            "never": (0, 0, 0),
+            "planned": (None, None, 0),
+            "writes": (None, 1, 0),
+        },
+        {
+            "busy": (9, 5, 0),
+            "silent": (2, 2, 0),
+            "never": (0, 0, 0),
+            "planned": (None, None, 0),
+            "writes": (None, 2, 0),
+        },
+    ]
+    view = folded([claim(1)])
+    for place, each in enumerate(counts, 1):
+        view.apply(commit(place, rows_in=1, totals=Totals(place, 0, 0, each)), place * 1_000)
+        view = JournalView.from_json(json.loads(json.dumps(view.to_json())))
+    assert (view.rows_at_ms, view.last_row_at_ms) == (
+        {"busy": 2_000, "silent": 1_000, "writes": 3_000},
+        3_000,
+    )
+    # A topic of its own has told of the last commit and of the release. The journal has other times.
+    last = commit(3, rows_in=1, totals=Totals(3, 0, 0, counts[-1]))
+    view.apply(Release(Epoch(1), Seq(3), "h/n", "h", "b"), 3_100)
+    view.date(last, 3_050)
+    assert (view.rows_at_ms["writes"], view.rows_at_ms["busy"], view.last_row_at_ms) == (3_050, 2_000, 3_050)
+
+
 @given(journals(), st.data())
 def test_no_row_is_counted_twice_wherever_a_restarted_replica_reads_on(
     records: list[Record], data: st.DataObject

@@ -32,4 +32,5 @@ def _most(before: ElementRows, now: ElementRows) -> ElementRows:
         rows_in_total=most(before.rows_in_total, now.rows_in_total),
         rows_out_total=most(before.rows_out_total, now.rows_out_total),
         dead_letters_total=max(before.dead_letters_total, now.dead_letters_total),
+        last_row_at_ms=most(before.last_row_at_ms, now.last_row_at_ms),
     )

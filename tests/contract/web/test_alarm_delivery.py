@@ -307,10 +307,9 @@ def test_a_route_that_has_nothing_told_of_a_node_tells_of_its_elements(
 
 
 def test_a_node_that_dies_is_one_message(delivery: Delivery, box: Mailbox, deployment: Deployment) -> None:
-    """Its elements' rows wait at once, and the rule about silent nodes waits for 10 s."""
-    silent = Rule.objects.create(
-        name="silent", rule={"metric": "node_silent", "severity": "critical", "for_s": 10}
-    )
+    """The rows of its elements wait at once, and the rule about silent nodes waits for an hour: on a slow
+    machine the test itself takes seconds."""
+    Rule.objects.create(name="silent", rule={"metric": "node_silent", "severity": "critical", "for_s": 3600})
     Rule.objects.create(name="lag", rule={"metric": "lag_rows", "raise_at": 1000})
     context: Any = SimpleNamespace(closing=threading.Event())
     keeper = RuleKeeper(context)
@@ -326,17 +325,17 @@ def test_a_node_that_dies_is_one_message(delivery: Delivery, box: Mailbox, deplo
             outbox.plan()
             delivery.attempts()
 
-    pass_s(10)
+    pass_s(3600)
     assert box.subjects == []
     # Its alarms wait for the one about the node, those of other nodes do not.
     Node.objects.filter(name="edge-b").update(up=False, silent_at=timezone.now())
     GroupPlacement.objects.filter(node__name="edge-b").update(backlog_rows=5_000)
     raised("Other", element="o", pipeline="p", node="edge-a")
-    pass_s(9)
+    pass_s(1800)
     elements = {each.element for each in Alarm.objects.filter(node="edge-b")}
     assert elements == {"variation", "alerts"}
     assert box.subjects == ["[Fogline] warning: Other is hot"]
-    pass_s(1)
+    pass_s(1800)
     pass_s(60)
     assert box.subjects[1:] == ["[Fogline] critical: edge-b does not answer."]
     # What is still wrong when the node is back is told.
@@ -349,11 +348,10 @@ def test_a_node_that_dies_is_one_message(delivery: Delivery, box: Mailbox, deplo
 
     # Without an alarm about the node they wait no longer than it may take.
     Alarm.objects.all().delete()
-    Rule.objects.filter(pk=silent.pk).update(rule=silent.rule | {"for_s": 3600})
-    Node.objects.filter(name="edge-b").update(up=False, silent_at=timezone.now() - timedelta(seconds=3600))
+    Node.objects.filter(name="edge-b").update(up=False, silent_at=timezone.now() - timedelta(seconds=3000))
     pass_s(20)
     assert len(box.subjects) == 3
-    pass_s(11)
+    pass_s(700)
     assert "rows wait for" in box.subjects[3]
 
 

@@ -259,7 +259,7 @@ def test_a_rule_raises_an_alarm_once_and_clears_it(deployment: Deployment, calle
 def test_each_metric_raises_an_alarm_through_the_keeper(
     deployment: Deployment, nodes: dict[str, Node]
 ) -> None:
-    """Of power all is wrong that may be at once; archive has failed, readings has too many rows, edge-b is
+    """All of power is wrong that may be at once. archive has failed, readings has too many rows, edge-b is
     silent, edge-a is full and busy."""
     of = {"element_failed": "archive", "rate_high": "readings"}
     limits = {"rate_low": 10, "rate_high": 1000, "lag_rows": 100, "latency_ms": 500, "no_rows_s": 60}

@@ -1,4 +1,4 @@
-"""The page Alarms: routes with several on-call times, and notifications of the browser on any page."""
+"""The page Alarms: routes, notifications of the browser on any page, and where an alarm is red."""
 
 from __future__ import annotations
 
@@ -131,3 +131,48 @@ def test_a_route_tells_at_several_times_which_its_form_says_in_words(
             for each in shifts():
                 client.delete(f"/api/v1/alarms/routes/{each['id']}").raise_for_status()
             client.delete(f"/api/v1/alarms/channels/{channel}").raise_for_status()
+
+
+def test_an_alarm_is_red_on_its_card_lane_and_wall_until_somebody_silences_it(
+    watched: str, dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page = dashboard.page
+    with fogline.client() as client:
+        of = {"pipeline": watched, "element": "positive"}
+        rule = {"metric": "rate_low", "raise_at": 1_000_000, **of}
+        made = client.post("/api/v1/alarms/rules", json={"name": "slow", "rule": rule})
+        wall = client.post("/api/v1/walls", json={"title": "Hall of alarms"}).raise_for_status().json()
+        path = f"/api/v1/walls/{wall['id']}"
+        try:
+            series = {**of, "column": "value"}
+            figure = {"id": "f", "kind": "figure", "series": series, "x": 0, "y": 0, "w": 6, "h": 4}
+            body = {"title": wall["title"], "tiles": [figure]}
+            client.put(path, json=body, headers={"If-Match": f'"{wall["revision"]}"'}).raise_for_status()
+
+            page.goto(f"/pipelines/{watched}?mode=live&arranged=lanes")
+            mark = dashboard.card("positive").get_by_label("Active warning alarm")
+            expect(mark).to_be_visible()
+            red = mark.evaluate("mark => getComputedStyle(mark).color")
+            expect(dashboard.card("positive").locator(".el-card")).to_have_css("border-top-color", red)
+            lane = page.locator(".lane-box", has=page.get_by_role("link", name="1 active alarm"))
+            expect(lane).to_have_css("border-top-color", red)
+            page.goto(f"/walls/{wall['id']}")
+            tile = page.locator(".wall-tile")
+            expect(tile.get_by_label("active warning alarm")).to_be_visible()
+            expect(tile).to_have_css("border-top-color", red)
+
+            page.goto(f"/alarms/?pipeline={watched}")
+            alarm = page.get_by_role("listitem").filter(has_text="positive of watched has")
+            for action, word in (("Acknowledge", "Acknowledged"), ("Silence", "Silenced")):
+                alarm.get_by_role("button", name=f"{action}: ").click()
+                dialog = page.get_by_role("dialog", name=f"{action}: positive of watched")
+                dialog.get_by_label("Note").fill(f"{word} on purpose")
+                dialog.get_by_role("button", name=action, exact=True).click()
+                expect(dialog).to_have_count(0)
+                expect(alarm.get_by_text(f": {word} on purpose")).to_contain_text(f"{word} by ")
+            page.goto(f"/walls/{wall['id']}")
+            expect(tile.locator(".wall-figure__value")).to_be_visible()
+            expect(tile.get_by_label("active warning alarm")).to_have_count(0)
+        finally:
+            client.delete(path).raise_for_status()
+            client.delete(f"/api/v1/alarms/rules/{made.raise_for_status().json()['id']}").raise_for_status()

@@ -75,6 +75,8 @@ def test_case_1_drawn_deployed_and_moved_to_another_lane_and_back_writes_what_th
     expect(aggregate).to_contain_text(origin)
     drag_by_finger(dashboard, target)
     expect(aggregate).to_contain_text(target)
+    move_back(dashboard, aggregate, origin)
+    expect(aggregate).to_contain_text(origin)
     dashboard.expect_status("count-window-aggregate", re.compile("running|lagging|ended"))
 
     # an element has ended when its inputs have and it has processed them: the file is complete
@@ -152,7 +154,8 @@ def move_by_keyboard(dashboard: Dashboard, card: Locator, origin: str, target: s
 
 
 def drag_back(dashboard: Dashboard, card: Locator, target: str) -> None:
-    """By mouse: while it hangs over the lane, that says what the move will take; then it is dropped."""
+    """By mouse: while it hangs over the lane, that says what the move will take. It is dropped twice: the
+    first time that asks, the second time it moves at once."""
     page = dashboard.page
     dashboard.drag_to_lane("count-window-aggregate", target)
     hanging = page.get_by_role("region", name=f"Move {NAME} to {target}")
@@ -160,11 +163,33 @@ def drag_back(dashboard: Dashboard, card: Locator, target: str) -> None:
     page.mouse.up()
     question = page.get_by_role("dialog", name=f"Move {NAME} to {target}")
     expect(question.get_by_role("button", name=f"Move to {target}")).to_be_focused()
-    dashboard.press("Enter")
+    at_once = question.get_by_role("checkbox", name="Do not ask after a drop")
+    at_once.check()
+    dashboard.press("Escape")
+    expect(question).to_have_count(0)
+    dashboard.drag_to_lane("count-window-aggregate", target)
+    expect(hanging).to_be_visible()
+    page.mouse.up()
+    expect(hanging).to_have_count(0)
+    expect(question).to_have_count(0)
     expect(dashboard.told_moves).to_contain_text(f"{NAME} runs on {target}. Pause: ", timeout=SLOW_MS)
     strip = card.locator(".move-strip")
     expect(strip).to_contain_text(re.compile(r"No row waited longer|Pause (at most )?[\d.]+ m?s"))
     expect(strip.get_by_role("button", name=re.compile(f"^Move back {NAME} to "))).to_be_visible()
+
+    # the box is where it was ticked: in the question, by keyboard
+    dashboard.tab_to(card)
+    dashboard.press("Space", "m")
+    page.get_by_role("checkbox", name="Do not ask after a drop").uncheck()
+    dashboard.press("Escape")
+
+
+def move_back(dashboard: Dashboard, card: Locator, target: str) -> None:
+    """By the button on the card, below which its pause is written."""
+    card.locator(".move-strip").get_by_role("button", name=f"Move back {NAME} to {target}").click()
+    question = dashboard.page.get_by_role("dialog", name=f"Move {NAME} back to {target}?")
+    question.get_by_role("button", name=f"Move back to {target}").click()
+    expect(dashboard.told_moves).to_contain_text(f"{NAME} runs on {target}. Pause: ", timeout=SLOW_MS)
 
 
 def drag_by_finger(dashboard: Dashboard, target: str) -> None:

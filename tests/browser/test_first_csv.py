@@ -111,6 +111,13 @@ def test_a_first_csv_file_is_asked_about_imported_and_seen_on_the_form(
     expect(chosen).to_have_value("flow")
     expect(dashboard.problems).to_contain_text("No problems")
 
+    # along the pipeline, each element shows the same tab
+    preview = inspector.get_by_role("tab", name="Preview")
+    preview.click()
+    dashboard.select("csv-replay")
+    expect(preview).to_have_attribute("aria-selected", "true")
+    inspector.get_by_role("tab", name="Parameters").click()
+
     # the list of files says who uses it, and does not delete it without saying so
     page.get_by_role("status", name="Draft saved").wait_for()
     assert params(fogline, "first-csv", "csv-replay")["path"].startswith("upload:")

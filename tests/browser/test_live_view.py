@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.axe import Axe
 from tests.browser.dashboard import Dashboard
 from tests.handover.proxy import Proxies, Proxy
 from tests.running import RunningFogline
@@ -76,6 +77,37 @@ def test_one_click_leads_from_a_row_to_the_row_it_was_made_from(watched: str, da
     came_from.nth(1).get_by_role("button", name=re.compile("Where did the row")).click()
     dialog.get_by_role("button", name="Back to the row before").click()
     expect(dialog.get_by_text("1 row, from which positive made the rows above.")).to_be_visible()
+
+
+def test_a_stream_opens_as_a_queue_which_is_searched_and_shows_one_row_whole(
+    watched: str, dashboard: Dashboard
+) -> None:
+    page, axe = dashboard.page, Axe(dashboard.page)
+    page.goto(f"/pipelines/{watched}?mode=live")
+    page.get_by_label("Stream from numbers to positive").focus()
+    page.keyboard.press("Enter")
+    rows = page.get_by_role("region", name="Rows of the stream").locator("tbody tr")
+    expect(rows.first).to_be_visible()
+    expect(page.get_by_text(re.compile("^Its reader has ")).first).to_be_visible()
+
+    # a search by key and by text, and one row of what it finds
+    cells = rows.last.get_by_role("cell")
+    number, key = cells.nth(2).inner_text(), cells.last.inner_text()
+    by_key = page.get_by_role("searchbox", name="Key")
+    by_key.fill("no such key")
+    expect(page.get_by_text("There are no such rows.")).to_be_visible()
+    by_key.fill(key)
+    page.get_by_role("searchbox", name="Text in the row").fill(number.replace(",", ""))
+    expect(page.get_by_text(re.compile(r"^\d+ rows? of the newest "))).to_be_visible()
+    found = rows.filter(has=page.get_by_role("cell", name=number, exact=True)).first
+    found.get_by_role("button", name=re.compile("Open the row")).click()
+    whole = page.get_by_role("region", name="The row")
+    expect(whole).to_contain_text(number)
+    expect(whole).to_contain_text("partition 0, offset ")
+    axe.look("a row of a stream's queue")
+    page.get_by_role("button", name="Show the queue").click()
+    expect(page.get_by_text(re.compile("^Its reader has ")).first).to_be_visible()
+    axe.expect_nothing()
 
 
 def test_without_contact_nobody_takes_old_figures_for_new_ones(

@@ -122,7 +122,8 @@ def move_both_in_lanes(dashboard: Dashboard, target: str) -> None:
     dashboard.arrange_in_lanes()
     dashboard.card("numbers").click()
     dashboard.card("positive").click(modifiers=["Shift"])
-    page.keyboard.press("m")
+    dashboard.drag_to_lane("positive", target)
+    page.mouse.up()
     question = page.get_by_role("dialog", name=f"Move 2 elements to {target}")
     question.get_by_role("button", name=f"Move to {target}").click()
     # a screen reader hears each place

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.axe import Axe
 from tests.browser.dashboard import SLOW_MS, Dashboard
@@ -61,9 +62,17 @@ def test_what_an_element_makes_of_pinned_rows_is_checked_before_a_deployment(
         path = f"/api/v1/pipelines/{NAME}"
         client.put(path, json={"document": draft}, headers={"If-Match": tag}).raise_for_status()
         page.goto(f"/pipelines/{NAME}")
+        # it is ordered while the check runs, and waits for the answer
+        held: list[Route] = []
+        page.route(re.compile("/check-expected$"), lambda route: held.append(route))
         page.get_by_role("button", name="Deploy", exact=True).click()
+        dialog.get_by_role("button", name="Deploy", exact=True).click()
+        expect(dialog.get_by_role("button", name="Deploy without waiting")).to_be_visible()
+        axe.look("a deployment that waits for the check")
+        held[0].continue_()
         expect(dialog.get_by_text("Row 2: double is 3, expected 2.")).to_be_visible()
         axe.look("rows that differ before a deployment")
         expect(dialog.get_by_role("button", name="Deploy anyway")).to_be_visible()
+        assert client.get(path).json()["status"] == "draft"
         dialog.get_by_role("button", name="Cancel").click()
         axe.expect_nothing()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import socket
@@ -10,6 +11,7 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any
 
+import fastavro
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
@@ -18,16 +20,24 @@ from pipeline_runtime.connectors.kafka_session import probe, search
 from pipeline_runtime.connectors.other_kafka_in import OtherKafkaIngester
 from pipeline_runtime.connectors.other_kafka_out import OtherKafkaDeliverer
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Noted, Place
-from pipeline_runtime.connectors.trial import MemoryNotes, RunningTrial, Taken, trial_deliverer
+from pipeline_runtime.connectors.trial import (
+    MemoryNotes,
+    RunningTrial,
+    Taken,
+    trial_deliverer,
+    trial_ingester,
+)
 from pipeline_runtime.kafka.admin import Topic, delete_topics, ensure_topics, trim_topics
 from pipeline_runtime.kafka.reading import committed_records
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.other_kafka import KafkaConnection, OtherKafkaInParams, OtherKafkaOutParams
+from pipeline_runtime.operators.schema_registry import SchemaRegistryConnection
 from pipeline_runtime.operators.ticked import AVRO
 from tests.chosen import chosen
 from tests.kafka_clusters import Authority, SecureKafka
 from tests.ports import free_ports
+from tests.schema_registry import RegistryServer
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
@@ -96,6 +106,41 @@ def test_rows_are_written_once_and_those_that_the_topic_does_not_take_are_dead_l
     again = trial_deliverer(deliverer(cluster.connection(login=login), name), given, timeout_s=60)
     assert again.why == ""
     assert written(cluster, name) == [row(0), row(2), row(3)]
+
+
+FORMATS: dict[str, tuple[dict[str, Any], bytes]] = {
+    "json": ({}, b'{"line":"a","n":7}'),
+    "csv": ({"format": "csv"}, b"a,7"),
+    "text": ({"format": "text", "text_column": "line"}, b"a"),
+    "avro": ({"format": "avro", "registry": "r"}, b""),
+}
+
+
+@pytest.mark.parametrize("kind", chosen(FORMATS, always=["avro"]))
+def test_rows_are_written_in_each_format_with_keys_and_headers_by_scram_and_tls(
+    cluster: SecureKafka, kind: str
+) -> None:
+    params, value = FORMATS[kind]
+    name = topic(cluster, f"format-{kind}")
+    given = OtherKafkaOutParams.model_validate({"connection": "c", "topic": name, "headers": ["n"], **params})
+    with RegistryServer() as registry:
+        others = (
+            {"registry": SchemaRegistryConnection.model_validate(registry.fields)} if kind == "avro" else {}
+        )
+        place = Place("dep", name, given, cluster.connection(), "dep.g", ROWS, others)
+        taken = trial_deliverer(OtherKafkaDeliverer(place), [row(7)], timeout_s=60)
+        schemas = {number: json.loads(each["schema"]) for number, each in registry.schemas.items()}
+    assert (taken.why, taken.refused) == ("", [])
+    reader = ingester(cluster.connection(), name, columns=[{"name": "n", "place": "header"}])
+    [record] = trial_ingester(reader, 1, timeout_s=SLOW_S).records
+    assert record.headers == (("n", b"7"),)
+    assert record.key == b"a"
+    if kind != "avro":
+        assert record.value == value
+        return
+    [(number, schema)] = schemas.items()
+    assert record.value[:5] == b"\0" + number.to_bytes(4, "big")
+    assert fastavro.schemaless_reader(io.BytesIO(record.value[5:]), fastavro.parse_schema(schema)) == row(7)
 
 
 def test_an_earlier_owner_and_one_that_died_in_a_transaction_leave_nothing(cluster: SecureKafka) -> None:

@@ -207,6 +207,7 @@ function AlarmMark({ id, selected }: { id: string; selected: boolean }) {
     <Tip text={`${words}. Click to see it`}>
       <a
         className="el-card__alarm nodrag"
+        data-severity={alarm}
         href={`/alarms/?pipeline=${encodeURIComponent(pipeline)}`}
         tabIndex={selected ? 0 : -1}
         aria-label={words}

@@ -18,7 +18,7 @@ import { useElement, useLive, useNode } from "../../shared/live";
 import { roleReason } from "../../shared/page";
 import { standbyOn } from "../../shared/replicas";
 import { alertsNow, drainRefusal, loadNow, mayRun, nameOf, nodeStatus } from "../../shared/status";
-import type { ClusterNode, Handover, LiveElement } from "../../shared/types";
+import type { Alarm, ClusterNode, Handover, LiveElement } from "../../shared/types";
 import { Menu } from "../../shared/ui/menu";
 import { Ago, Meter, StatusMark } from "../../shared/ui/parts";
 import { useEditor } from "../store";
@@ -151,17 +151,24 @@ function NodeHead({ lane, node, live }: { lane: Lane; node: ClusterNode | undefi
 
 /** How many active alarms the node and what runs there have. */
 function AlarmsHere({ node }: { node: string }) {
-  const alarms = useLive(
-    (state) => state.alarms.filter((alarm) => alarm.node === node && alarm.status !== "silenced").length,
-  );
+  const alarms = useLive((state) => activeAt(state.alarms, node));
+  const urgent = useLive((state) => activeAt(state.alarms, node, "info"));
   if (alarms === 0) return null;
   return (
-    <a className="lane-head__alarm nodrag nopan" href={`/alarms/?q=${encodeURIComponent(node)}`}>
+    <a
+      className="lane-head__alarm nodrag nopan"
+      data-urgent={urgent > 0}
+      href={`/alarms/?q=${encodeURIComponent(node)}`}
+    >
       <BellRing aria-hidden="true" />
       {plural(alarms, "active alarm")}
     </a>
   );
 }
+
+const activeAt = (alarms: readonly Alarm[], node: string, without?: Alarm["severity"]): number =>
+  alarms.filter((alarm) => alarm.node === node && alarm.status !== "silenced" && alarm.severity !== without)
+    .length;
 
 function Load({
   icon,

@@ -212,8 +212,8 @@ def _deliver_next(
     if batch is None:
         with pulse.asking():
             deliverer.idle()
-        report.connected()
         rows.renew()
+        report.connected()
         return
     with pulse.asking():
         refused = deliverer.deliver(batch)
@@ -222,12 +222,12 @@ def _deliver_next(
         rows.put_letters(letters)
     with pulse.asking():
         deliverer.settle()
-    report.connected()
     if keeps_position:
         rows.note(Noted(batch.end, deliverer.mark))
         rows.tell(batch.end)
     else:
         rows.store(batch.end)
+    report.connected()
     report.count(rows=len(batch.rows) - len(refused), refused=len(refused))
 
 

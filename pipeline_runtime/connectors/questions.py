@@ -6,10 +6,9 @@ and writes a line with its answer:
     {"probe": {"kind": "module:class", "fields": {...}, "path": "", "find": ""}}  ->  TestAnswer
     {"sample": ConnectorConfig}                                                   ->  SampleAnswer
 
-The line is empty if the question cannot be answered.
-
 The process loads the modules before, since the libraries of some protocols take seconds. A question may hold
-secrets, and the system may hang. So a fork reads and answers each question, and ends within ONE_ANSWER_S.
+secrets, and the system may hang. So a fork reads and answers each question, and ends within ONE_ANSWER_S. If
+a fork fails, the process ends, so that no answer is taken for that of another question.
 """
 
 from __future__ import annotations
@@ -99,13 +98,12 @@ def main() -> None:
         import_module(module)
     settle()
     code = 0
-    while code != _NO_QUESTION and select.select([0], [], [], UNASKED_S)[0]:
+    while code == 0 and select.select([0], [], [], UNASKED_S)[0]:
         fork = os.fork()
         if not fork:
             _answer(answers, masked)
         code = os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
-        if code not in (0, _NO_QUESTION):
-            os.write(answers, b"\n")
+    sys.exit(0 if code in (0, _NO_QUESTION) else 1)
 
 
 def _answer(answers: int, masked: Masked) -> NoReturn:

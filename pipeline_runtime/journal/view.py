@@ -182,7 +182,7 @@ class JournalView:
         self.last_commit_at_ms = at_ms
         if commit.rows_in:
             self.last_row_at_ms = at_ms
-            self.rows_at_ms.update(dict.fromkeys(elements, at_ms))
+        self.rows_at_ms.update(dict.fromkeys(elements, at_ms))  # a clock may have made their rows
 
     def date(self, record: Record, at_ms: int) -> None:
         """Sets the time at which the broker stored a record that another topic had told, and that was applied
@@ -191,7 +191,7 @@ class JournalView:
         if takeover is None or takeover.by != "release":
             return
         if isinstance(record, Commit) and record.seq == self.last_seq:
-            had_rows = [id for id, at in self.rows_at_ms.items() if at == self.last_row_at_ms]
+            had_rows = [id for id, at in self.rows_at_ms.items() if at == self.last_commit_at_ms]
             self._date_last_commit(record, at_ms, had_rows)
             self.takeover = takeover.model_copy(update={"last_commit_at_ms": at_ms})
         elif isinstance(record, Release) and record == self.released:

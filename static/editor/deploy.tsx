@@ -119,7 +119,7 @@ async function agreeAndStart(
   if (restart === "again") return runAgain();
   if (!restart) return;
   useDeploy.setState({ kind: "deploy", preparing: "Starting" });
-  // the dialog has checked what is expected
+  // the dialog has checked what is expected, or its user did not want to wait for that
   const order = { ...which, restart, check_expected: false };
   follow("deploy", await post<Operation>(`${path()}/deploy`, order));
 }

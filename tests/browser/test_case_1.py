@@ -18,11 +18,11 @@ from tests.running import RunningFogline
 from tests.waiting import wait_until
 
 # the first test of a run waits for the whole start too
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 LAST, NOTE = 1000, 1000
 """Rows in a window, and characters of each row's note: the window is a state of about 1 MiB."""
-IN_FILE, LOOPS = 3000, 20
+IN_FILE, LOOPS = 3000, 40
 ROWS = IN_FILE * LOOPS
 # rows per second while it moves, so that they last on a machine that takes minutes, and for the rest
 RATE, RATE_AFTER = 200, 1_000_000

@@ -98,9 +98,10 @@ REFUSED_PARAMETERS = (
 """Parameters whose names begin so may name files of this machine, or load what another server says."""
 
 
-_under_way: dict[str, threading.Thread] = {}
-"""The attempts of apprise that have not ended, by URL: a service that hangs holds one thread, however often
-it is tried."""
+_under_way: dict[str, tuple[str, threading.Thread]] = {}
+"""By URL the attempts of apprise that have not ended, each with its message: a service that hangs holds one
+thread, however often it is tried."""
+_lock = threading.Lock()  # guards it
 
 
 class UrlRefused(ValueError):
@@ -153,7 +154,7 @@ def send(url: str, message_id: str, subject: str, body: str, data: dict[str, Any
         if isinstance(plugin, NotifyJSON):
             _webhook(plugin, message_id, subject, body, data)
         else:
-            _by_apprise(plugin, url, subject, body)
+            _by_apprise(plugin, url, message_id, subject, body)
         return ""
     except NotSent as error:
         raise NotSent(without_secrets(str(error), url)[:REASON_MAX], maybe=error.maybe) from None
@@ -251,11 +252,8 @@ def _webhook(plugin: NotifyJSON, message_id: str, subject: str, body: str, data:
         raise NotSent(f"The receiver answered {answer.status_code} {answer.reason_phrase}.")
 
 
-def _by_apprise(plugin: Any, url: str, subject: str, body: str) -> None:
+def _by_apprise(plugin: Any, url: str, message_id: str, subject: str, body: str) -> None:
     """Lets a plugin send, in a thread of its own, as not each plugin has a limit for each wait."""
-    before = _under_way.get(url)
-    if before is not None and before.is_alive():
-        raise NotSent("An earlier attempt still waits for the service, so nothing was sent now.", maybe=True)
     answers: list[bool | Exception] = []
 
     def notify() -> None:
@@ -268,12 +266,19 @@ def _by_apprise(plugin: Any, url: str, subject: str, body: str) -> None:
                 plugin.client.disconnect()
                 plugin.client.loop_stop()
 
-    _under_way[url] = thread = threading.Thread(target=notify, name="apprise", daemon=True)
-    thread.start()
+    thread = threading.Thread(target=notify, name="apprise", daemon=True)
+    with _lock:
+        before = _under_way.get(url)
+        if before is not None and before[1].is_alive():
+            why = "An earlier attempt still waits for the service, so nothing was sent now."
+            raise NotSent(why, maybe=before[0] == message_id)
+        _under_way[url] = message_id, thread
+        thread.start()
     thread.join(SERVICE_S)
     if thread.is_alive():
         raise NotSent(f"The service has not answered within {SERVICE_S:.0f} s.", maybe=True)
-    del _under_way[url]
+    with _lock:
+        del _under_way[url]
     [answer] = answers
     if isinstance(answer, Exception):
         raise answer

@@ -31,6 +31,8 @@ RULES_MAX = 100
 FOR_S_MAX = 7 * 86_400
 LATE = timedelta(seconds=30)
 """So long after the time of a rule its alarm may still come."""
+AWAITED_MAX = timedelta(minutes=5)
+"""No alarm of an element waits longer for that of its node, however long the rule about nodes waits."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,8 @@ def is_about(rule: MetricRule, subject: Subject) -> bool:
 def is_awaited(rule: MetricRule, node: str, silent_at: datetime, now: datetime) -> bool:
     """Returns whether the rule, which is about silent nodes, will soon raise an alarm about this one, or has
     just done so."""
-    return rule.node in (None, node) and now - silent_at < timedelta(seconds=rule.for_s) + LATE
+    awaited = min(timedelta(seconds=rule.for_s), AWAITED_MAX)
+    return rule.node in (None, node) and now - silent_at < awaited + LATE
 
 
 @dataclass(frozen=True)

@@ -246,8 +246,9 @@ def deploy(
     state, and `loses` says what is lost. It also says whether the deployment `repeats` an upgrade that
     failed. For a pipeline that is not deployed, it says which node each element gets and why. `restart` lists
     the elements that may lose their state; without it a change that cannot keep a state is refused. If rows
-    are expected of elements, a node checks them first. If they differ or could not be checked, nothing is
-    deployed; `check_expected: false` deploys without that check.
+    are expected of elements of the draft, a node checks them first. If they differ or could not be checked,
+    nothing is deployed; `check_expected: false` deploys without that check. An earlier version is deployed
+    without it, because what is expected belongs to the draft.
     """
     wanted = body or Deploy()
     if wanted.dry_run:
@@ -255,8 +256,10 @@ def deploy(
             200, operation_actions.what_would_change(actor(request), name, wanted.version, wanted.placement)
         )
     revision = wanted.revision
-    if wanted.check_expected:
-        checked = refuse_unexpected(actor(request), pipeline_named(name), wanted.version)
+    if wanted.check_expected and wanted.version is None:
+        pipeline = pipeline_named(name)
+        operation_actions.valid_document(pipeline, None, wanted.placement)
+        checked = refuse_unexpected(actor(request), pipeline)
         revision = checked if revision is None else revision
     operation = operation_actions.deploy(
         actor(request), name, wanted.version, wanted.placement, revision, wanted.restart

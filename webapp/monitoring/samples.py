@@ -30,7 +30,6 @@ from webapp.monitoring.preview import (
     shown_preview,
 )
 from webapp.pipelines.models import PinnedSample, Pipeline
-from webapp.pipelines.selectors import version_of
 from webapp.pipelines.shape import element_of, names_of
 from webapp.problems import Conflict, Invalid, Missing, Problem
 
@@ -177,14 +176,13 @@ def check_expected(actor: User, pipeline: Pipeline, document: dict[str, Any]) ->
     return [_check(actor, pipeline, document, sample, names, until_s) for sample in drawn]
 
 
-def refuse_unexpected(actor: User, pipeline: Pipeline, version: int | None) -> int | None:
-    """Checks a version, or the draft, before it is deployed. Raises Conflict, which names the elements that
-    make other rows than expected and those that could not be checked.
+def refuse_unexpected(actor: User, pipeline: Pipeline) -> int | None:
+    """Checks the draft before it is deployed. Raises Conflict, which names the elements that make other rows
+    than expected and those that could not be checked.
 
-    Returns the revision of the draft that was checked; None for a version, and if nothing is expected.
+    Returns the revision of the draft that was checked, or None if nothing is expected.
     """
-    document = pipeline.draft if version is None else version_of(pipeline, version).document
-    checks = check_expected(actor, pipeline, document)
+    checks = check_expected(actor, pipeline, pipeline.draft)
     wrong = [(each, why) for each in checks if (why := _wrong(each)) is not None]
     if wrong:
         raise Conflict(
@@ -194,7 +192,7 @@ def refuse_unexpected(actor: User, pipeline: Pipeline, version: int | None) -> i
             "With check_expected: false it is deployed without this check.",
             checks=[each for each, _ in wrong],
         )
-    return pipeline.draft_revision if checks and version is None else None
+    return pipeline.draft_revision if checks else None
 
 
 def _wrong(check: ExpectedCheck) -> str | None:

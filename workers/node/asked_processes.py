@@ -43,17 +43,18 @@ class AskedProcesses:
         """Returns the answer as JSON, or nothing if the process cannot answer. Raises
         subprocess.TimeoutExpired."""
         line = json.dumps({question: asked}).encode() + b"\n"
-        waiting = self._taken()
-        if waiting is not None and (said := _answer_of(waiting, line, timeout_s)):
-            self._keep(waiting)
-            return said.rstrip()
-        # None has waited, or the one that has waited ended just before. A process that loads only what this
-        # question needs answers sooner than one that loads everything.
-        other = _started(())
         try:
-            return _answer_of(other, line, timeout_s).rstrip()
-        finally:
+            waiting = self._taken()
+            if waiting is not None and (said := _answer_of(waiting, line, timeout_s)):
+                self._keep(waiting)
+                return said
+            # None has waited, or the one that has waited ended just before. A process that loads only what
+            # this question needs answers sooner than one that loads everything.
+            other = _started(())
+            said = _answer_of(other, line, timeout_s)
             _end(other)
+            return said
+        finally:
             with suppress(OSError):  # without memory the next question starts its own
                 self.get_ready()
 
@@ -71,10 +72,10 @@ class AskedProcesses:
 
     def _keep(self, process: subprocess.Popen[bytes]) -> None:
         with self._lock:
-            if self._is_closed or self._is_fresh():  # two were asked at once
+            if self._is_closed:
                 _end(process)
             else:
-                self._drop()
+                self._drop()  # two were asked at once, and this one has loaded everything
                 self._waiting = monotonic(), process
 
     def _is_fresh(self) -> bool:
@@ -101,7 +102,7 @@ def _started(modules: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def _answer_of(process: subprocess.Popen[bytes], line: bytes, timeout_s: float) -> bytes:
-    """Returns the line of its answer, or nothing if the process has ended. Without an answer it is ended."""
+    """Returns its answer, or nothing if the process has ended. Without an answer it is ended."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(BrokenPipeError):
@@ -119,7 +120,7 @@ def _answer_of(process: subprocess.Popen[bytes], line: bytes, timeout_s: float) 
                 raise subprocess.TimeoutExpired(process.args, timeout_s)
             return b""
         said += more
-    return said
+    return said.rstrip()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Tries connections when the web asks, each in a process of its own that ends with its answer."""
+"""Tries connections when the web asks, each in a fork of its own that ends with its answer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reads some records from an outside system, for the preview of an element that is not deployed.
 
-The connector runs for a moment in a process of its own, as a test of its connection does: beside the element
+The connector runs for a moment in a fork of its own, as a test of its connection does: beside the element
 that may run already, without Kafka, and under another name for its system.
 """
 

@@ -22,7 +22,7 @@ export function ExpectedNote({ checks: { checks, error }, ordered }: { checks: C
     return (
       <p className="muted small">
         {ordered
-          ? "It is deployed as soon as the output for the pinned rows is as expected. That takes 20 s at most."
+          ? "It is deployed as soon as the output for the pinned rows is as expected. That takes some 20 s at most."
           : "Fogline checks the output for the pinned rows…"}
       </p>
     );

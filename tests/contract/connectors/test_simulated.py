@@ -47,7 +47,7 @@ def asked(machine: Simulated, path: str, find: str) -> TestAnswer:
         cwd=PROJECT,
         timeout=120,
     )
-    if not done.stdout.strip():
+    if done.returncode:
         return TestAnswer(works=False, words="it took too long, so it has ended itself")
     return TestAnswer.model_validate_json(done.stdout)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -80,10 +81,26 @@ def config(kafka: str, port: int, spool: Path) -> ConnectorConfig:
     )
 
 
-def started(config: ConnectorConfig) -> ConnectorProcess:
-    process = ConnectorProcess(config.model_dump_json(), lambda status, note: None, lambda: None)
-    process.say(Order(do="run").model_dump_json())
-    return process
+class Webhook:
+    """A webhook's process, which is started again and again, and those who send to it."""
+
+    process: ConnectorProcess
+
+    def __init__(self, config: ConnectorConfig, port: int) -> None:
+        self._config = config
+        self.senders = Senders(port)
+
+    def __enter__(self) -> Webhook:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.senders.end()
+        self.process.kill()
+
+    def start(self, **changed: Any) -> None:
+        asked = self._config.model_copy(update=changed)
+        self.process = ConnectorProcess(asked.model_dump_json(), lambda status, note: None, lambda: None)
+        self.process.say(Order(do="run").model_dump_json())
 
 
 @pytest.mark.parametrize("until_full", chosen([False, True], always=[False]))
@@ -95,25 +112,25 @@ def test_no_row_that_was_answered_with_202_is_lost_when_the_process_is_killed(
     asked = config(kafka, port, tmp_path / "spool")
     ensure_topics(KafkaSettings(kafka), [Topic(asked.topic), Topic(asked.dead_letters, "dead")])
     without = {"kafka_bootstrap": f"127.0.0.1:{nobody}", "spool_bytes_max": 20_000 if until_full else 1 << 24}
-    senders = Senders(port)
-    process = started(asked.model_copy(update=without))
-    wait_until(lambda: len(senders.safe) > 20, "rows to go to the disk")
-    if until_full:
-        wait_until(lambda: senders.others, "an answer that is not 202")
-        assert set(senders.others) == {503}
-    process.kill()
-    on_disk = len(senders.safe)
-    process = started(asked)
-    wait_until(lambda: len(senders.safe) > on_disk + 200, "rows to flow into Kafka")
-    process.kill()
-    process = started(asked)
-    after = len(senders.safe)
-    wait_until(lambda: len(senders.safe) > after, "the next process to take rows")
-    senders.end()
+    with Webhook(asked, port) as webhook:
+        webhook.start(**without)
+        safe, others = webhook.senders.safe, webhook.senders.others
+        wait_until(lambda: len(safe) > 20, "rows to go to the disk")
+        if until_full:
+            wait_until(lambda: others, "an answer that is not 202")
+            assert set(others) == {503}
+        webhook.process.kill()
+        on_disk = len(safe)
+        webhook.start()
+        wait_until(lambda: len(safe) > on_disk + 200, "rows to flow into Kafka")
+        webhook.process.kill()
+        webhook.start()
+        after = len(safe)
+        wait_until(lambda: len(safe) > after, "the next process to take rows")
+        webhook.senders.end()
 
-    def missing() -> set[int]:
-        there = peek(KafkaSettings(kafka), asked.topic, 100_000)
-        return set(senders.safe) - {json.loads(each.value)["n"] for each in there}
+        def missing() -> set[int]:
+            there = peek(KafkaSettings(kafka), asked.topic, 100_000)
+            return set(safe) - {json.loads(each.value)["n"] for each in there}
 
-    wait_until(lambda: not missing(), lambda: f"{sorted(missing())} to be in Kafka", 30)
-    process.kill()
+        wait_until(lambda: not missing(), lambda: f"{sorted(missing())} to be in Kafka", 30)

@@ -15,6 +15,7 @@ from webapp.placements.models import Replica
 from webapp.placements.selectors import gaps_by_element, troubles_by_element
 from workers.control.context import ControlContext
 from workers.control.reports.ingest import Ingest
+from workers.control.reports.troubles import FAILS_MS, WORKS_MS
 
 
 def test_gaps_are_those_of_all_nodes_and_are_never_fewer(
@@ -79,7 +80,7 @@ def test_a_connector_that_fails_is_an_event_and_so_is_its_end(
     away = "Nobody listens at the broker 10.0.0.1:1883. It is tried again within 5 s."
     assert told("edge-a", "connected", 10) == []
     assert told("edge-a", "failing", 10, away) == []
-    [fails] = told("edge-a", "failing", 2_000, away)
+    [fails] = told("edge-a", "failing", FAILS_MS, away)
     message = "The connector of bench fails on edge-a: Nobody listens at the broker 10.0.0.1:1883."
     assert fails == ("connector.failing", "warning", "bench", message)
     # It is told once: also by another control process, and when it fails on another node.
@@ -87,7 +88,7 @@ def test_a_connector_that_fails_is_an_event_and_so_is_its_end(
     assert told("edge-a", "failing", 60_000, away) == told("edge-b", "failing", 60_000, away) == [fails]
     assert troubles_by_element([deployment])[deployment, "bench"].why.startswith("Nobody listens")
     assert told("edge-b", "connected", 100) == [fails]
-    [_, works] = told("edge-b", "connected", 5_000)
+    [_, works] = told("edge-b", "connected", WORKS_MS)
     assert works[:3] == ("connector.works", "info", "bench")
     assert works[3].startswith("The connector of bench works again on edge-b. It has failed since ")
     assert troubles_by_element([deployment])[deployment, "bench"].over

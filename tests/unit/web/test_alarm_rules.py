@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pipeline_runtime.model.connectors import SPOOL_BYTES_MAX
 from webapp.alarms.facts import OF_CONNECTORS, subjects
-from webapp.alarms.rules import MetricRule, Subject, is_about, judge, message_of
+from webapp.alarms.rules import MetricRule, Subject, is_about, is_awaited, judge, message_of
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 LAG = {"metric": "lag_rows", "raise_at": 100, "clear_at": 50, "for_s": 10, "clear_for_s": 5}
@@ -183,3 +183,12 @@ def test_a_connector_that_is_gone_has_no_alarm_and_one_that_is_not_heard_keeps_i
     assert _of_connector(None, status="stopped")[0] == [0.0, 0.0, 0.0]
     for status, heard in (("moving", True), ("starting", True), ("unheard", False), ("silent", False)):
         assert _of_connector(None, status=status, heard=heard)[0] == [None, None, None]
+
+
+@pytest.mark.parametrize(("for_s", "awaited_s"), [(60, 90), (3600, 330)])
+def test_an_elements_alarm_waits_for_that_of_its_node_and_never_for_long(
+    for_s: float, awaited_s: float
+) -> None:
+    silent = rule(metric="node_silent", for_s=for_s)
+    for seconds, awaited in ((awaited_s - 1, True), (awaited_s, False)):
+        assert is_awaited(silent, "edge-a", NOW - timedelta(seconds=seconds), NOW) == awaited

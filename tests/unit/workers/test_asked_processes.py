@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from time import monotonic
 
 import pytest
 
@@ -128,11 +129,21 @@ def test_a_process_that_nobody_asks_ends() -> None:
     assert process.wait(PATIENCE_S) == 0  # its input is still open
 
 
-def test_a_fork_ends_in_time_and_the_next_one_answers() -> None:
+def test_a_fork_that_takes_too_long_ends_and_its_process_with_it() -> None:
     process = module.start("-c", CHANGED.format(limit="ONE_ANSWER_S"))
-    for _ in range(2):
-        assert module._answer_of(process, b'{"probe": {}}\n', PATIENCE_S) == b"\n"
-    module._end(process)
+    assert module._answer_of(process, b'{"probe": {}}\n', PATIENCE_S) == b""
+    assert process.poll() is not None
+
+
+def test_no_answer_of_a_fork_that_has_died_is_that_of_the_next_question(
+    processes: AskedProcesses,
+) -> None:
+    """A fork is killed before it has read the question, as by a system without memory."""
+    code = CHANGED.format(limit="UNASKED_S").replace("0.1", "60.0")
+    dies = code.replace("questions.main()", "questions._answer = lambda *_: os._exit(9)\nquestions.main()")
+    processes._waiting = monotonic(), module.start("-c", dies)
+    assert "Nobody listens" in answered(processes).words
+    assert "Nobody listens" in answered(processes).words
 
 
 def test_an_error_that_quotes_the_question_is_not_logged() -> None:
@@ -142,6 +153,6 @@ def test_an_error_that_quotes_the_question_is_not_logged() -> None:
         capture_output=True,
         timeout=PATIENCE_S,
     )
-    assert (done.stdout, done.returncode) == (b"\n", 0)
+    assert (done.stdout, done.returncode) == (b"", 1)
     assert b"ValidationError" in done.stderr
     assert b"hush" not in done.stderr

@@ -17,9 +17,10 @@ from pipeline_runtime.model.connectors import ConnectorStatus
 from pipeline_runtime.model.names import sentence
 from workers.control.reports.notices import Notice
 
-FAILS_MS = 2_000
-"""A connector that fails for less is not told of."""
-WORKS_MS = 5_000
+FAILS_MS = 10_000
+"""A connector that fails for less is not told of: its system may only be slow to answer."""
+WORKS_MS = 8_000
+"""Longer than a connector that hangs counts as one that works: sdk.TELL_S."""
 OFTEN = 3
 STEADY_MS = 300_000
 

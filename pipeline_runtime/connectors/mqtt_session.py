@@ -22,9 +22,10 @@ from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
 from pipeline_runtime.connectors.tls import tls_context
 from pipeline_runtime.operators.mqtt import MqttConnection
 
-KEEPALIVE_S = 3
-"""A broker that hangs is noticed after two of these, and two looks of the library's thread."""
-THREAD_LOOKS_S = 0.25
+KEEPALIVE_S = 4
+"""A broker that hangs is noticed after two of these, and two looks of the library's thread. With 3 s, a
+machine that was fully busy lost its connection, and messages came twice."""
+THREAD_LOOKS_S = 0.1
 """How often the library's thread looks whether it has to ask the broker for a sign of life."""
 AT_ONCE = 100
 """How many messages may be under way without an answer."""

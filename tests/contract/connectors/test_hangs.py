@@ -32,7 +32,7 @@ from workers.node.identity import Identity
 
 pytestmark = [pytest.mark.integration, pytest.mark.full]
 
-WITHIN_S = 10.0 - node.LOOK_S - Identity.heartbeat_s - node.FAILING_MS / 1000
+WITHIN_S = 12.0 - node.LOOK_S - Identity.heartbeat_s - node.FAILING_MS / 1000
 """What the node then needs until people see it is not part of a trial."""
 ROWS = StreamSchema(fields=(Field(name="n", type=FieldType.INTEGER),))
 TABLE = "CREATE TABLE {} (n bigint GENERATED ALWAYS AS IDENTITY UNIQUE)"

@@ -16,7 +16,7 @@ from webapp.api.authentication import actor
 from webapp.handovers import way_home
 from webapp.handovers.schemas import BroughtBack
 from webapp.monitoring.board import all_pipelines, pipeline_json
-from webapp.monitoring.samples import refuse_unexpected
+from webapp.monitoring.samples import expects_rows, refuse_unexpected
 from webapp.monitoring.schemas import Pipeline, PipelineItem
 from webapp.operations import actions as operation_actions, copies as operation_copies
 from webapp.operations.schemas import Operation, UndeployPlan
@@ -257,10 +257,12 @@ def deploy(
         )
     revision = wanted.revision
     if wanted.check_expected and wanted.version is None:
+        require(actor(request), Role.EDITOR, "deploy pipelines")
         pipeline = pipeline_named(name)
-        operation_actions.valid_document(pipeline, None, wanted.placement)
-        checked = refuse_unexpected(actor(request), pipeline)
-        revision = checked if revision is None else revision
+        if expects_rows(pipeline):
+            operation_actions.valid_document(pipeline, None, wanted.placement)
+            checked = refuse_unexpected(actor(request), pipeline)
+            revision = checked if revision is None else revision
     operation = operation_actions.deploy(
         actor(request), name, wanted.version, wanted.placement, revision, wanted.restart
     )

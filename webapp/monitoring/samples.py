@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from typing_extensions import TypedDict
 
@@ -171,9 +172,16 @@ def check_expected(actor: User, pipeline: Pipeline, document: dict[str, Any]) ->
     `document`."""
     require(actor, Role.EDITOR, "check what is expected")
     names, until_s = names_of(document), monotonic() + CHECK_S
-    samples = pipeline.samples.exclude(expected=None)
-    drawn = [each for each in samples if element_of(document, each.element) is not None]
+    drawn = [each for each in _with_expected(pipeline) if element_of(document, each.element) is not None]
     return [_check(actor, pipeline, document, sample, names, until_s) for sample in drawn]
+
+
+def expects_rows(pipeline: Pipeline) -> bool:
+    return _with_expected(pipeline).exists()
+
+
+def _with_expected(pipeline: Pipeline) -> QuerySet[PinnedSample]:
+    return pipeline.samples.exclude(expected=None)
 
 
 def refuse_unexpected(actor: User, pipeline: Pipeline) -> int | None:

@@ -164,16 +164,27 @@ class Kafka(Service):
         (self.directory / "log4j2.properties").write_text(_KAFKA_LOGGING)
         if (data / "meta.properties").exists():
             return
+        failure = self._format(data, properties)
+        if failure is not None:
+            # This Java failed once for no cause of ours, on a machine that was very busy.
+            failure = self._format(data, properties)
+        if failure is not None:
+            raise ServiceFailed(failure)
+
+    def _format(self, data: Path, properties: Path) -> str | None:
+        """Returns why Kafka's storage could not be prepared, or None."""
         # An interrupted first start leaves a half-formatted directory, which has no records yet.
         shutil.rmtree(data, ignore_errors=True)
         command = self._java("kafka.tools.StorageTool", heap_mb=128)
         command += ["format", "--cluster-id", _CLUSTER_ID, "--config", str(properties)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
-        if done.returncode != 0:
-            raise ServiceFailed(
-                f"Kafka's storage in {data} could not be prepared. Nothing was started. Mend what the lines"
-                f" below name, then start again.\n{(done.stdout + done.stderr)[-_LOG_TAIL_BYTES:]}"
-            )
+        if done.returncode == 0:
+            return None
+        return (
+            f"Kafka's storage in {data} could not be prepared (exit {done.returncode}). Nothing was started."
+            " Mend what the lines below name, then start again."
+            f"\n{(done.stdout + done.stderr)[-_LOG_TAIL_BYTES:]}"
+        )
 
     def command(self) -> list[str]:
         return [*self._java("kafka.Kafka", self.heap_mb), str(self.directory / "server.properties")]

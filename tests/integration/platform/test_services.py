@@ -54,6 +54,27 @@ def test_kafka_takes_most_classes_from_the_archive(tmp_path: Path, monkeypatch: 
     assert len(kept) > len(lines) * 0.9 > 0
 
 
+@pytest.mark.parametrize("failures", [1, 2])
+def test_kafkas_storage_is_prepared_although_java_fails_once(
+    failures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = tmp_path / "home" / "bin" / "java"
+    failing.parent.mkdir(parents=True)
+    counted = f"echo again >> {tmp_path}/tries; [ $(wc -l < {tmp_path}/tries) -gt {failures} ]"
+    failing.write_text(
+        f'#!/bin/sh\n{counted} || {{ echo broke; exit 9; }}\nexec {jars.java_executable()} "$@"\n'
+    )
+    failing.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+    service = Kafka(tmp_path / "kafka", *free_ports(2))
+    if failures == 1:
+        service.prepare()
+        assert (tmp_path / "kafka" / "data" / "meta.properties").exists()
+    else:
+        with pytest.raises(ServiceFailed, match=r"could not be prepared \(exit 9\)[^\n]*\nbroke"):
+            service.prepare()
+
+
 def test_redis_keeps_its_data_over_a_restart(tmp_path: Path) -> None:
     service = Redis(tmp_path, *free_ports(1))
     with service, redis.Redis.from_url(service.url) as client:

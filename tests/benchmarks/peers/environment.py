@@ -56,7 +56,7 @@ def _run(command: list[str], name: str) -> None:
     try:
         done = subprocess.run(
             command,
-            env={**os.environ, "UV_NATIVE_TLS": "1"},
+            env={**os.environ, "UV_SYSTEM_CERTS": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

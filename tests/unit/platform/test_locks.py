@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import distributions
+from importlib.metadata import distribution, distributions
 from pathlib import Path
 
 import pytest
@@ -37,9 +37,23 @@ def asked_for(*extras: str) -> list[Requirement]:
     return [Requirement(line) for lines in lists for line in lines]
 
 
-@pytest.mark.parametrize(
+def wanted_by(needed: Requirement) -> list[Requirement]:
+    """What a package wants here besides, with the extras that are asked for."""
+    wishes = [Requirement(line) for line in distribution(needed.name).requires or ()]
+    extras = ("", *needed.extras)
+    return [
+        each
+        for each in wishes
+        if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras)
+    ]
+
+
+_LOCKS = pytest.mark.parametrize(
     ("lock", "extras"), [("requirements-node.lock", ()), ("requirements.lock", ("web", "local", "dev"))]
 )
+
+
+@_LOCKS
 def test_what_the_project_asks_for_is_in_the_lock(lock: str, extras: tuple[str, ...]) -> None:
     locked = pins(lock)
     missing = [
@@ -48,6 +62,23 @@ def test_what_the_project_asks_for_is_in_the_lock(lock: str, extras: tuple[str, 
         if not needed.specifier.contains(locked.get(canonicalize_name(needed.name), "0"))
     ]
     assert missing == [], f"not in {lock}: see the comment on the locks in pyproject.toml"
+
+
+@_LOCKS
+def test_what_a_package_wants_besides_is_in_the_lock_too(lock: str, extras: tuple[str, ...]) -> None:
+    """It is installed without a look at that."""
+    locked = pins(lock)
+    waiting, missing, seen = asked_for(*extras), set(), set()
+    while waiting:
+        needed = waiting.pop()
+        if needed.specifier.contains(locked.get(canonicalize_name(needed.name), "0"), prereleases=True):
+            key = (needed.name, *sorted(needed.extras))
+            waiting += [] if key in seen else wanted_by(needed)
+            seen.add(key)
+        else:
+            missing.add(str(needed))
+    assert missing == set()
+    assert len(seen) > len(asked_for(*extras))
 
 
 def test_a_node_gets_the_versions_that_everything_is_tested_with() -> None:

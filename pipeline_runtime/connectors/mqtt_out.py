@@ -76,11 +76,14 @@ class MqttDeliverer(Deliverer[MqttOutParams, MqttConnection]):
         """Waits until the broker has confirmed a message. Returns why it refuses it, or an empty text. Raises
         ConnectorError."""
         self.goes_on()
-        until_s = monotonic() + CONFIRMED_S
+        began_s = monotonic()
         try:
             while not info.is_published():
                 session.check()
-                if monotonic() > until_s:
+                now_s, under_way_s = monotonic(), session.under_way_s
+                if now_s - under_way_s < 2 * LOOK_S:
+                    self.goes_on()  # it arrives bit by bit
+                if now_s > max(began_s, under_way_s) + CONFIRMED_S:
                     raise ConnectorError(
                         f"{self.place.connection.where} has not confirmed a message within "
                         f"{CONFIRMED_S:.0f} s."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
@@ -17,30 +18,36 @@ from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from pipeline_runtime.connectors.in_words import in_words
+from pipeline_runtime.connectors.mqtt_alive import ANSWER_S, Alive, Moved
 from pipeline_runtime.connectors.name_servers import by_address
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
 from pipeline_runtime.connectors.tls import tls_context
 from pipeline_runtime.operators.mqtt import MqttConnection
 
-KEEPALIVE_S = 4
-"""A broker that hangs is noticed after two of these, and two looks of the library's thread. With 3 s, a
-machine that was fully busy lost its connection, and messages came twice."""
+KEEPALIVE_S = 30
+"""What the broker is told: it may end a connection on which it has had no whole packet for half as long
+again."""
 THREAD_LOOKS_S = 0.1
-"""How often the library's thread looks whether it has to ask the broker for a sign of life."""
+"""How often the library's thread looks whether the broker still answers."""
+CONNACK_S = CONNECT_S
+"""How long the broker may take to let a client in, or to refuse it."""
 AT_ONCE = 100
 """How many messages may be under way without an answer."""
 LOOK_S = 0.2
 """How often a thread looks whether the connection was lost."""
 CONFIRMED_S = 8.0
-"""How long the broker may take to confirm what it was sent."""
+"""How long the broker may take to confirm what it was sent, from when it has it."""
 _WITH_WILL = "Disconnect with will message"
 _AUTHORITY_CODES = (0x86, 0x87)
 
 
 class _Client(Client):
-    """Counts how often its thread has looked at the connection."""
+    """Counts how often its thread has looked at the connection, and ends it if the broker hangs."""
 
     looks = 0
+    hangs = False
+    alive: Alive | None = None
+    _looked_s = 0.0
 
     def loop_forever(
         self, timeout: float = THREAD_LOOKS_S, retry_first_connection: bool = False
@@ -48,8 +55,30 @@ class _Client(Client):
         return super().loop_forever(timeout, retry_first_connection)
 
     def loop_misc(self) -> MQTTErrorCode:
+        """In place of the library's own: that one ends a connection on which one message is under way for
+        longer than the keepalive."""
         self.looks += 1
-        return super().loop_misc()
+        line, now_s = cast("socket.socket | None", self.socket()), monotonic()
+        if line is None:
+            return MQTTErrorCode.MQTT_ERR_NO_CONN
+        begun = self.alive is not None or self.is_connected()
+        if begun and now_s - self._looked_s >= THREAD_LOOKS_S:
+            self._looked_s = now_s
+            with suppress(OSError):  # the library finds that it was lost
+                self._look(line, now_s)
+        return MQTTErrorCode.MQTT_ERR_SUCCESS
+
+    def _look(self, line: socket.socket, now_s: float) -> None:
+        moved = Moved.of(line, self.want_write())
+        if self.alive is None:
+            # The broker may have said another keepalive. 0 stands for none.
+            self.alive = Alive(now_s, moved, self.keepalive / 2 or float("inf"))
+        match self.alive.look(now_s, moved):
+            case "ask":
+                self._send_pingreq()
+            case "hangs":
+                self.hangs = True
+                line.shutdown(socket.SHUT_RDWR)  # the library reads its end, and says so
 
 
 @dataclass(frozen=True)
@@ -137,18 +166,16 @@ class Session:
                 by_address(self._connection.host, connect)
         except Exception as error:
             raise in_words(error, where) from error
-        began_s = monotonic()
         self.client.loop_start()
-        self._answered.wait(CONNECT_S)
+        answered = self._answered.wait(CONNACK_S)
         if self._reason is None:
             self.close()
-            silent = monotonic() - began_s >= KEEPALIVE_S - 1  # paho itself gives up then
-            if self._connection.tls and not silent:
+            if self._connection.tls and answered:
                 raise ConnectorError(
                     f"{where} takes the connection by TLS and closes it. It may want an own certificate of "
                     "this connection that it trusts."
                 )
-            what = "does not answer" if silent else "closes it"
+            what = "closes it" if answered else "does not answer"
             raise ConnectorError(f"{where} takes the connection and {what}. Is it an MQTT broker there?")
         if self._reason.is_failure:
             self.close()
@@ -169,6 +196,12 @@ class Session:
             raise ConnectorError(
                 f"{self._connection.where} does not let this user read {', '.join(refused)}.", lasting=True
             )
+
+    @property
+    def under_way_s(self) -> float:
+        """When some of what was sent had not arrived at the broker yet: the last time, by `monotonic`."""
+        alive = self.client.alive
+        return float("-inf") if alive is None else alive.under_way_s
 
     def check_size(self, size: int) -> None:
         """Raises ValueError if the broker ends a connection with such a packet."""
@@ -194,10 +227,10 @@ class Session:
         in their order. `filter_`: one that this client has not subscribed to. Raises ConnectorError."""
         self._confirmed.clear()
         self.client.unsubscribe(filter_)
-        until_s = monotonic() + CONFIRMED_S
+        began_s = monotonic()
         while not self._confirmed.wait(LOOK_S):
             self.check()
-            if monotonic() > until_s:
+            if monotonic() > max(began_s, self.under_way_s) + CONFIRMED_S:
                 raise ConnectorError(f"{self.where} has not answered within {CONFIRMED_S:.0f} s.")
 
     def close(self, *, with_will: bool = False) -> None:
@@ -223,7 +256,9 @@ class Session:
         self._answered.set()
 
     def _on_disconnect(self, _: Any, __: Any, ___: Any, reason: Any, ____: Any) -> None:
-        if reason is not None and reason.value not in (0, 0x80):
+        if self.client.hangs:
+            self.why = f"the broker has not answered for {ANSWER_S:.0f} s"
+        elif reason is not None and reason.value not in (0, 0x80):
             self.why = str(reason)
         self.lost.set()
         self._answered.set()

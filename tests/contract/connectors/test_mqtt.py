@@ -5,13 +5,14 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from paho.mqtt.client import Client
 
-from pipeline_runtime.connectors import pulse
+from pipeline_runtime.connectors import mqtt_session, pulse
 from pipeline_runtime.connectors.mqtt import MqttIngester
 from pipeline_runtime.connectors.mqtt_out import MqttDeliverer
 from pipeline_runtime.connectors.mqtt_topics import probe, search
@@ -21,6 +22,7 @@ from pipeline_runtime.operators.mqtt import MqttConnection, MqttInParams, MqttOu
 from tests.brokers import Broker
 from tests.chosen import chosen
 from tests.ports import free_ports
+from tests.slow_line import slow_line
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
@@ -193,6 +195,43 @@ def test_what_is_wrong_is_said_in_words(shared_broker: Broker, tmp_path: Path) -
         assert "does not let the user ann in" in refused
         assert "wrong-secret" not in refused
         assert probe(locked.connection(user="ann", password="right"), "").words.startswith("Connected.")
+
+
+def test_a_broker_may_take_longer_to_answer_than_it_is_told_to_wait_for_packets(
+    shared_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_session, "KEEPALIVE_S", 1)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def refuse() -> None:
+            client, _ = listening.accept()
+            with client:
+                client.recv(4096)
+                client.settimeout(2)  # so long nothing comes from a client that waits
+                with suppress(TimeoutError):
+                    client.recv(1)
+                client.sendall(bytes((0x20, 3, 0, 0x86, 0)))  # CONNACK: bad user name or password
+
+        threading.Thread(target=refuse, daemon=True).start()
+        connection = shared_broker.connection(version="5", user="ann", password="right")
+        slow = connection.model_copy(update={"port": listening.getsockname()[1]})
+        with pytest.raises(ConnectorError, match="does not let the user ann in"):
+            probe(slow, "")
+
+
+@pytest.mark.full
+def test_a_large_row_arrives_over_a_slow_line(tmp_path: Path) -> None:
+    """It takes longer than a broker may take for an answer, and does not count as one that hangs."""
+    got: list[int] = []
+    with Broker(tmp_path) as broker, slow_line(broker.port, 100_000) as port:
+        client = broker.client(lambda _, payload: got.append(len(payload)), "out/#")
+        connection = broker.connection().model_copy(update={"port": port})
+        rows = [{"n": 1, "v": "x" * 3_000_000}, {"n": 2, "v": "y"}]
+        taken = trial_deliverer(deliverer(connection, value="v"), rows, timeout_s=PATIENCE_S)
+        wait_until(lambda: len(got) == 2, "both messages")
+        client.disconnect()
+    assert (got, taken.refused, taken.why) == ([3_000_000, 1], [], "")
+    assert "failing" not in [status.state for status in taken.statuses]
 
 
 def test_a_probe_shows_the_first_messages_and_the_topics(shared_broker: Broker) -> None:

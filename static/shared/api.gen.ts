@@ -1264,6 +1264,7 @@ export interface LiveElement {
   last_row_at: string | null;
   next_row_due_at: string | null;
   owner_since: string | null;
+  resumed_at: string | null;
   heard: boolean;
   batch_ms_p50: number | null;
   batch_ms_p95: number | null;

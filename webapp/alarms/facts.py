@@ -41,15 +41,21 @@ def element_measured(item: Mapping[str, Any], now: datetime) -> Measured:
         "latency_ms": item["latency_ms_p95"],
         "rate_low": rate if works else None,
         "rate_high": rate,
-        # One that never had a row counts from when it runs.
-        "no_rows_s": _age_s(item["last_row_at"] or item["owner_since"], now)
-        if item["heard"] and works
-        else None,
+        "no_rows_s": _no_rows_s(item, now) if item["heard"] and works else None,
         "element_failed": float(item["status"] in FAILED) if item["status"] not in ("unheard",) else None,
         "dead_letters": item["dead_letters_open"],
         **_connector_values(item, now),
     }
     return Measured(values, _reasons(item))
+
+
+def _no_rows_s(item: Mapping[str, Any], now: datetime) -> float | None:
+    """Returns for how long rows were missing. A pause does not count. One that never had a row counts from
+    when it runs."""
+    known = [datetime.fromisoformat(each) for each in (item["last_row_at"], item["resumed_at"]) if each]
+    if not known and item["owner_since"]:
+        known = [datetime.fromisoformat(item["owner_since"])]
+    return max(0.0, (now - max(known)).total_seconds()) if known else None
 
 
 def _connector_values(item: Mapping[str, Any], now: datetime) -> Values:
@@ -110,10 +116,6 @@ def subjects(
         name = node["name"]
         found[Subject(node=name, site=sites[name], title=name)] = node_measured(node)
     return found
-
-
-def _age_s(at: str | None, now: datetime) -> float | None:
-    return max(0.0, (now - datetime.fromisoformat(at)).total_seconds()) if at else None
 
 
 def _percent(ratio: float | None) -> float | None:

@@ -34,10 +34,12 @@ def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
         )
     if group.paused != paused:
         placement = GroupPlacement.objects.get(deployment=deployment, group=group.group)
-        placement.paused_at = timezone.now() if paused else None
+        now = timezone.now()
+        placement.paused_at = now if paused else None
         if not paused:
+            placement.resumed_at = now
             placement.vouch()
-        placement.save(update_fields=["paused_at", *GroupPlacement.VOUCHED])
+        placement.save(update_fields=["paused_at", "resumed_at", *GroupPlacement.VOUCHED])
         audit(actor, f"element.{doing}", f"{name}/{element}", group=group.group)
         commands.send(tasks.DESIRED_CHANGED)
         announce()

@@ -66,6 +66,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
             node=placement.node.name,
             role=placement.role,
             paused=placement.paused_at is not None,
+            resumed_at=placement.resumed_at,
             retire=placement.retire,
             follow=placement.follow or "exact",
             fresh_from=placement.fresh_from,

@@ -234,6 +234,7 @@ def element_json(
         "last_row_at": iso_of_ms(status.get("last_row_at_ms")),
         "next_row_due_at": iso_of_ms(now.get("next_row_due_ms")),
         "owner_since": iso_of_ms(now.get("owner_since_ms")),
+        "resumed_at": None if group.resumed_at is None else group.resumed_at.isoformat(),
         "heard": heard,
         "batch_ms_p50": timed.get("batch_ms_p50"),
         "batch_ms_p95": timed.get("batch_ms_p95"),

@@ -222,6 +222,8 @@ class LiveElement(TypedDict):
     """when the next row of the group's own sources is due, by their clock; null if it is not known"""
     owner_since: str | None
     """since when the element runs on its node, by the node's clock; null if it does not, or is not heard"""
+    resumed_at: str | None
+    """when the last pause of the element ended; null if it was not paused yet"""
     heard: bool
     """whether the node is heard, so that the figures are new"""
     batch_ms_p50: Number | None

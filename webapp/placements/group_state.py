@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from pipeline_runtime.handover.phases import Strategy
@@ -61,6 +62,7 @@ class GroupFacts:
     node: str | None = None
     role: str = "owner"  # wanted
     paused: bool = False
+    resumed_at: datetime | None = None  # when its last pause ended
     retire: bool = False
     follow: Follow = "exact"
     fresh_from: int = 0  # the newest seq at which its state was begun fresh, as far as was ever reported

@@ -87,6 +87,7 @@ class GroupPlacement(models.Model):
     release = models.CharField(max_length=64, blank=True)  # the handover for which the owner releases
     source = models.JSONField(null=True, blank=True)  # CheckpointSource
     paused_at = models.DateTimeField(null=True, blank=True)  # null while it is not paused
+    resumed_at = models.DateTimeField(null=True, blank=True)  # when its last pause ended
     retire = models.BooleanField(default=False)  # it has to end for good, and has not confirmed that yet
     closing = models.BooleanField(default=False)  # its ingesters take in nothing more: it will end
     generation = models.PositiveIntegerField(default=1)

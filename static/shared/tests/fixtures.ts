@@ -114,6 +114,7 @@ export function element(change: Partial<LiveElement> = {}): LiveElement {
     last_row_at: null,
     next_row_due_at: null,
     owner_since: null,
+    resumed_at: null,
     heard: true,
     batch_ms_p50: null,
     batch_ms_p95: null,

@@ -161,7 +161,8 @@ def test_pause_is_kept_and_told_to_the_node_once(caller: Call, commands: Command
     assert commands() == [("fogline.control.desired_changed", [])]
     assert GroupPlacement.objects.get(group="watch").paused_at is not None
     assert audited("element.pause") == 1
-    assert operator.post(f"{P}/elements/variation/resume").json()["paused"] is False
+    resumed = operator.post(f"{P}/elements/variation/resume").json()
+    assert (resumed["paused"], resumed["resumed_at"] is not None) == (False, True)
     assert commands() == [("fogline.control.desired_changed", [])]
 
 

@@ -94,6 +94,7 @@ def _element(id: str, **changes: Any) -> dict[str, Any]:
         "rows_out_per_s": 5.0,
         "last_row_at": "2026-11-29T11:59:00+00:00",
         "owner_since": "2026-11-29T11:00:00+00:00",
+        "resumed_at": None,
         "dead_letters_open": 0,
         "error": None,
         "connector": None,
@@ -111,19 +112,24 @@ def test_what_is_looked_at_has_the_values_that_are_known() -> None:
         ("p", "Hall", _element("power")),
         ("p", "Hall", _element("rests", status="paused")),
         ("p", "Hall", _element("never", last_row_at=None)),
+        ("p", "Hall", _element("paused", resumed_at="2026-11-29T11:59:30+00:00")),
         ("p", "Hall", _element("comes", last_row_at=None, owner_since=None, status="starting")),
         ("p", "Hall", _element("broken", status="failed", heard=False, node="edge-b")),
         ("p", "Hall", _element("chart", status="view")),
     ]
     found = subjects(elements, [_node("edge-a"), silent], NOW)
     by_title = {subject.title: (subject, known.values) for subject, known in found.items()}
-    elements_of_hall = {f"{each} of Hall" for each in ("Power", "Rests", "Never", "Comes", "Broken")}
+    elements_of_hall = {
+        f"{each} of Hall" for each in ("Power", "Rests", "Never", "Paused", "Comes", "Broken")
+    }
     assert set(by_title) == {*elements_of_hall, "edge-a", "edge-b"}
     power, values = by_title["Power of Hall"]
     assert (power.node, power.site) == ("edge-a", "edge-a")
     assert (values["no_rows_s"], values["rate_low"], values["element_failed"]) == (60.0, 5.0, 0.0)
     # One that never had a row counts from when it runs.
     assert by_title["Never of Hall"][1]["no_rows_s"] == 3600.0
+    # A pause is no time without rows.
+    assert by_title["Paused of Hall"][1]["no_rows_s"] == 30.0
     assert by_title["Comes of Hall"][1]["no_rows_s"] is None
     # An element that rests on purpose is not too slow.
     assert by_title["Rests of Hall"][1]["no_rows_s"] is by_title["Rests of Hall"][1]["rate_low"] is None

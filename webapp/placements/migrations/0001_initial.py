@@ -186,6 +186,7 @@ class Migration(migrations.Migration):
                 ("release", models.CharField(blank=True, max_length=64)),
                 ("source", models.JSONField(blank=True, null=True)),
                 ("paused_at", models.DateTimeField(blank=True, null=True)),
+                ("resumed_at", models.DateTimeField(blank=True, null=True)),
                 ("retire", models.BooleanField(default=False)),
                 ("closing", models.BooleanField(default=False)),
                 ("generation", models.PositiveIntegerField(default=1)),

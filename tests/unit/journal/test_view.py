@@ -218,6 +218,16 @@ def test_each_element_of_a_group_has_a_last_row_of_its_own() -> None:
     assert (view.rows_at_ms["writes"], view.rows_at_ms["busy"], view.last_row_at_ms) == (3_050, 2_000, 3_050)
 
 
+def test_a_journal_without_its_begin_dates_an_element_at_its_next_row() -> None:
+    """Nobody knows in which commit it had the rows that the first one counts."""
+    view = folded([claim(1)])
+    for place in range(7, 10):
+        counts: ElementCounts = {"busy": (place, 0, 0), "silent": (2, 2, 0)}
+        view.apply(commit(place, rows_in=1, totals=Totals(place, 0, 0, counts)), place * 1_000)
+    assert (view.rows_at_ms, view.last_row_at_ms) == ({"busy": 9_000}, 9_000)
+    assert view.totals.elements["silent"] == (2, 2, 0)
+
+
 @given(journals(), st.data())
 def test_no_row_is_counted_twice_wherever_a_restarted_replica_reads_on(
     records: list[Record], data: st.DataObject

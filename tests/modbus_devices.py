@@ -1,14 +1,14 @@
 """A real Modbus device for the tests, as a process that can be killed, hung and started again.
 
-python -m tests.modbus_devices PORT     what the process runs: pymodbus's own server
+python -m tests.modbus_devices PORT [JOURNAL]     what the process runs: pymodbus's own server
 """
 
 from __future__ import annotations
 
-import signal
-import socket
-import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import time
 from typing import Any
 
 from pymodbus.client import ModbusTcpClient
@@ -16,54 +16,48 @@ from pymodbus.server import StartTcpServer
 from pymodbus.simulator import DataType, SimData, SimDevice
 
 from pipeline_runtime.operators.modbus import ModbusConnection
-from tests.ports import free_ports
-from tests.waiting import wait_until
+from tests.killable import KillableServer, keep
+
+CLOCK, KEPT = 190, 192
+"""Each is the first one of two holding registers, for a number of 32 bits."""
+CLOCK_S = 0.5
 
 
-def main(port: int) -> None:
+def main(port: int, journal: str | None) -> None:
     """Holding registers 0 to 199 (n holds 1000 + n), input registers 0 to 9, and 16 coils and discrete inputs
-    (the even ones are on). All else is an illegal address."""
+    (the even ones are on). All else is an illegal address.
+
+    With a `journal`, CLOCK holds how often CLOCK_S has passed since 1970, and each number that is written to
+    KEPT becomes a line of that file."""
+
+    async def clocked(
+        _function: int,
+        start: int,
+        _address: int,
+        _count: int,
+        registers: list[int],
+        values: Sequence[int] | None,
+    ) -> None:
+        number = int(time() / CLOCK_S)
+        registers[CLOCK - start : CLOCK - start + 2] = number >> 16, number & 0xFFFF
+        if values is not None and journal is not None:
+            keep(journal, values[0] << 16 | values[1])
+
     bits = [SimData(0, values=[at % 2 == 0 for at in range(16)], datatype=DataType.BITS)]
     holding = [SimData(0, values=[1000 + at for at in range(200)], datatype=DataType.REGISTERS)]
     inputs = [SimData(0, values=[0xFFFE, *range(1, 10)], datatype=DataType.REGISTERS)]
-    StartTcpServer(SimDevice(1, (bits, bits, holding, inputs)), address=("127.0.0.1", port))
+    device = SimDevice(1, (bits, bits, holding, inputs), action=None if journal is None else clocked)
+    StartTcpServer(device, address=("127.0.0.1", port))
 
 
-class Device:
-    """A device with the unit id 1. Its registers begin as `main` says, also after a restart."""
+class Device(KillableServer):
+    """A device with the unit id 1. Its registers begin as `main` says, also after a restart. `journal`: the
+    file for what is written to it."""
 
-    def __init__(self) -> None:
-        [self.port] = free_ports(1)
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Device:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
-
-    def start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.modbus_devices", str(self.port)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+    def __init__(self, journal: Path | None = None) -> None:
+        super().__init__(
+            "the Modbus device", "tests.modbus_devices", *([] if journal is None else [str(journal)])
         )
-        wait_until(self._answers, "the Modbus device to listen")
-
-    def kill(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGCONT)
-            self._process.kill()
-            self._process.wait()
-
-    def hang(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-
-    def go_on(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
 
     def connection(self, **fields: Any) -> ModbusConnection:
         return ModbusConnection.model_validate({"host": "127.0.0.1", "port": self.port, **fields})
@@ -74,12 +68,6 @@ class Device:
         assert not client.write_registers(address, list(words)).isError()
         client.close()
 
-    def _answers(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, "the Modbus device has ended"
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
-
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None)

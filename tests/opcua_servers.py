@@ -1,23 +1,21 @@
 """A real OPC UA server for the tests, as a process that can be killed, hung and started again.
 
-python -m tests.opcua_servers PORT DIRECTORY USER MANY     what the process runs: asyncua's own server
+python -m tests.opcua_servers PORT DIRECTORY USER MANY REFUSED JOURNAL     what the process runs
 """
 
 from __future__ import annotations
 
 import asyncio
-import signal
-import socket
-import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from asyncua import Client, Server, ua
+from asyncua.common.callback import CallbackType, ServerItemCallback
 from asyncua.crypto.cert_gen import (
     dump_private_key_as_pem,
     generate_private_key,
@@ -31,8 +29,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from pipeline_runtime.operators.opcua import OpcUaConnection
-from tests.ports import free_ports
-from tests.waiting import wait_until
+from tests.killable import KillableServer, keep
 
 PRESS = "ns=2;s=Press"
 NOTE = "ns=2;s=Note"
@@ -63,11 +60,18 @@ def _refuse(server: Server, refused: ua.NodeId) -> None:
     view._browse = browsed
 
 
-async def main(port: int, directory: str, user: str, many: int, refused: str) -> None:
+def _keep(journal: str, written: ServerItemCallback, _: object) -> None:
+    for each in written.request_params.NodesToWrite:
+        if each.NodeId == ua.NodeId.from_string(f"{PRESS}.Strokes"):
+            keep(journal, each.Value.Value.Value)
+
+
+async def main(port: int, directory: str, user: str, many: int, refused: str, journal: str) -> None:
     """Has an object Press with Temperature (°C), Strokes and Running, and so many more values in a folder,
     and a text Note. Everybody may write them. With a certificate in the directory it lets nobody in without
     signing and encrypting, and only those whose certificate is in the directory "trusted" there. It tells
-    nobody what lies below the node `refused`."""
+    nobody what lies below the node `refused`. Each value of Strokes that is written becomes a line of the
+    file `journal`."""
     server = Server(user_manager=_Users(user) if user else None)
     await server.init()
     if refused:
@@ -98,30 +102,33 @@ async def main(port: int, directory: str, user: str, many: int, refused: str) ->
         for number in range(many):
             place = ua.NodeId.from_string(f"{PRESS}.Many.{number}")
             await folder.add_variable(place, f"2:Value {number}", number)
+    if journal:
+        server.subscribe_server_callback(CallbackType.PostWrite, partial(_keep, journal))
     async with server:
         await asyncio.Event().wait()
 
 
 @cache
-def certificate(name: str, days: int = 365) -> tuple[str, str]:
+def certificate(name: str, days: int = 365, names: int = 1) -> tuple[str, str]:
     """Returns a certificate of its own signature, and its key, both in PEM. `days`: how long it is valid; 0:
-    it has expired."""
+    it has expired. `names`: of so many computers."""
     key = generate_private_key()
     made = generate_self_signed_app_certificate(
         key,
         name,
         {},
-        [x509.UniformResourceIdentifier(f"urn:{name}"), x509.DNSName("localhost")],
+        [x509.UniformResourceIdentifier(f"urn:{name}"), *[x509.DNSName("localhost")] * names],
         [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH],
         days,
     )
     return made.public_bytes(Encoding.PEM).decode(), dump_private_key_as_pem(key).decode()
 
 
-class OpcUaServer:
+class OpcUaServer(KillableServer):
     """Its values begin as `main` says, also after a restart. `secure`: it has a certificate in this
     directory, or `own`, and trusts those of `trusted`, in PEM. `many`: how many more
-    values it has. `refused`: the node of which it does not tell what lies below."""
+    values it has. `refused`: the node of which it does not tell what lies below. `journal`: the file for what
+    is written to Strokes."""
 
     def __init__(
         self,
@@ -132,9 +139,12 @@ class OpcUaServer:
         trusted: Sequence[str] = (),
         many: int = 0,
         refused: str = "",
+        journal: Path | None = None,
     ) -> None:
-        [self.port] = free_ports(1)
-        self._arguments = ["" if secure is None else str(secure), user, str(many), refused]
+        directory, kept = ("" if each is None else str(each) for each in (secure, journal))
+        super().__init__(
+            "the OPC UA server", "tests.opcua_servers", directory, user, str(many), refused, kept
+        )
         if secure is not None:
             shown, key = own or certificate("server")
             secure.mkdir(exist_ok=True)
@@ -143,36 +153,6 @@ class OpcUaServer:
             Path(secure, "trusted").mkdir(exist_ok=True)
             for number, each in enumerate(trusted):
                 Path(secure, "trusted", f"{number}.pem").write_text(each)
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> OpcUaServer:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
-
-    def start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.opcua_servers", str(self.port), *self._arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        wait_until(self._answers, "the OPC UA server to listen")
-
-    def kill(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGCONT)
-            self._process.kill()
-            self._process.wait()
-
-    def hang(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-
-    def go_on(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
 
     def connection(self, **fields: Any) -> OpcUaConnection:
         return OpcUaConnection.model_validate(
@@ -196,12 +176,6 @@ class OpcUaServer:
                     ua.DataValue(ua.Variant(value, kind), ua.StatusCode(status), SourceTimestamp=time)
                 )
 
-    def _answers(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, "the OPC UA server has ended"
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
-
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4]), sys.argv[5]))
+    asyncio.run(main(int(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4]), *sys.argv[5:7]))

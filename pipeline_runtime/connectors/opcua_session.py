@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
 from pipeline_runtime.connectors.tls import check_own
-from pipeline_runtime.model.connectors import Offer
+from pipeline_runtime.model.connectors import OFFERED_MAX, Offer
 from pipeline_runtime.operators.opcua import OpcUaConnection
 
 ANSWER_S = 3.0
@@ -170,7 +170,14 @@ def _check_server(shown: x509.Certificate, connection: OpcUaConnection) -> None:
             f"The certificate of {connection.where} has expired. Its administrator has to renew it.",
             lasting=True,
         )
-    where, offer = connection.where, _offer_of(shown)
+    where, pem = connection.where, shown.public_bytes(Encoding.PEM).decode()
+    if len(pem) > OFFERED_MAX:
+        raise ConnectorError(
+            f"{where} shows a certificate of {len(pem):,} characters (PEM), and a connection holds "
+            f"{OFFERED_MAX:,} at most. Its administrator has to give it a smaller one.",
+            lasting=True,
+        )
+    offer = Offer(field="server_certificate", value=pem, title="Accept this certificate")
     if not connection.server_certificate:
         raise ConnectorError(
             f"{where} is not verified yet, so Fogline does not log in there: the connection has no server's "
@@ -192,11 +199,6 @@ def _check_server(shown: x509.Certificate, connection: OpcUaConnection) -> None:
             lasting=True,
             offer=offer,
         )
-
-
-def _offer_of(shown: x509.Certificate) -> Offer:
-    pem = shown.public_bytes(Encoding.PEM).decode()
-    return Offer(field="server_certificate", value=pem, title="Accept this certificate")
 
 
 def _described(shown: x509.Certificate) -> str:

@@ -100,11 +100,14 @@ class Found(Frozen):
     parts: tuple[FoundPart, ...] = Field(default=(), max_length=PARTS_MAX)
 
 
+OFFERED_MAX = 20_000
+
+
 class Offer(Frozen):
     """A value that the system shows, for a field of the connection. A person decides whether to accept it."""
 
     field: str = Field(max_length=400)
-    value: str = Field(max_length=20_000)
+    value: str = Field(max_length=OFFERED_MAX)
     title: str = Field(max_length=200)  # what accepts it, as a button says it
 
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from time import time
 from typing import Any
@@ -36,6 +34,7 @@ from tests.integration.pipelines.driving import (
     order_handover,
     undeploy,
 )
+from tests.integration.pipelines.losses import Span, gap_told, gaps, missing_runs, unexplained
 from tests.integration.pipelines.statistics import RECOVERY_S, kill_process
 from tests.opcua_servers import PRESS, OpcUaServer
 from tests.running import RunningFogline
@@ -44,11 +43,6 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 PIPELINE = "faults"
-SLACK_S = 10.0
-"""How much later than its end a gap may be told, and how long what was lost at its begin may have been under
-way."""
-Span = tuple[float, float]
-"""From when to when, in s since 1970."""
 # Each source, and what writes its rows into which table.
 SINKS = {"in": ("out", "evens"), "press": ("kept", "strokes")}
 
@@ -203,11 +197,7 @@ class Running:
             wait_until(lambda: max(self.numbers("strokes"), default=0) > strokes + 5, "strokes", RECOVERY_S)
 
     def gaps(self, id: str) -> list[Span]:
-        """Returns from when to when the gaps of the element were, as they were told."""
-        asked = {"kind": "connector", "pipeline": PIPELINE, "limit": 1000}
-        events = self.client.get(f"{API}/events", params=asked).json()
-        told = [each for each in events if f"A gap in {id}: " in each["message"]]
-        return [gap_told(each["message"], datetime.fromisoformat(each["at"]).timestamp()) for each in told]
+        return gaps(self.client, PIPELINE, id)
 
     def fault(self, id: str, how: str, to: str) -> None:
         """Kills or hangs the server of an element, moves the element meanwhile, and lets the server go on."""
@@ -272,40 +262,14 @@ class Running:
         )
 
 
-def missing_runs(sent: Sequence[int], found: Counter[int]) -> list[tuple[int, int]]:
-    """Returns the first and the last of each run of numbers that were sent and not found."""
-    missing = [(place, number) for place, number in enumerate(sent) if number not in found]
-    runs: list[list[tuple[int, int]]] = []
-    for each in missing:
-        if runs and runs[-1][-1][0] == each[0] - 1:
-            runs[-1].append(each)
-        else:
-            runs.append([each])
-    return [(run[0][1], run[-1][1]) for run in runs]
-
-
-def gap_told(message: str, at_s: float) -> Span:
-    """Returns from when to when a gap was that was told at a time. One whose length is not told was just
-    before."""
-    length = re.search(r"(\d+\.\d) s", message)
-    return at_s - (float(length[1]) if length else 0.0), at_s
-
-
-def unexplained(lost: Sequence[Span], gaps: Sequence[Span]) -> list[Span]:
-    """Returns the times of losses that lie in no gap."""
-    return [
-        (first, last)
-        for first, last in lost
-        if not any(begin - SLACK_S <= first and last <= end + SLACK_S for begin, end in gaps)
-    ]
-
-
 def test_a_loss_is_explained_only_by_a_gap_of_its_own_time() -> None:
     away = gap_told("A gap in press: The subscription was away for 12.5 s, and the server keeps", 1000.0)
     assert away == (987.5, 1000.0)
     lost = [(980.0, 999.0), (900.0, 901.0), (986.0, 1030.0)]
     assert unexplained(lost, [away]) == [(900.0, 901.0), (986.0, 1030.0)]
     assert unexplained([(999.0, 999.5)], [gap_told("3 messages of the server did not come", 1000.0)]) == []
+    missed = gap_told("A gap in poll: 12 polls of the HTTP server gave no usable answer", 1000.0, 0.5)
+    assert missed == (984.0, 1000.0)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ class Moved:
 
 
 class Alive:
-    """Of one connection, from when the broker has taken it.
+    """Watches one connection, from when the broker has taken it.
 
     A question for a sign of life waits behind what is under way. So it is asked only if nothing is. A large
     message on a slow line takes as long as it takes, if only bytes of it arrive.

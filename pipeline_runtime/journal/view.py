@@ -169,7 +169,7 @@ class JournalView:
         # What a commit says itself also counts the batches before it that were not read here.
         counted = self.totals.plus(commit.rows_in, commit.rows_out, commit.dead_letters, {})
         totals = counted.most(commit.totals)
-        # Of the first one of a journal whose begin is trimmed, it is not known which elements had rows in it.
+        # If the journal's begin is trimmed, nobody knows which elements had rows in the first commit.
         risen = self.totals.risen_in(totals) if self.last_commit_at_ms is not None or commit.seq == 1 else ()
         self._date_last_commit(commit, at_ms, risen)
         self.totals = totals

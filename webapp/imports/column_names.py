@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from webapp.imports.shapes import shape
-from webapp.imports.time_columns import is_hint
+from webapp.imports.time_names import is_hint
 from webapp.imports.units import TYPES, is_unit, without_unit
 
 NAME_MAX = 120

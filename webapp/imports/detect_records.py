@@ -29,6 +29,7 @@ from webapp.imports.reading import (
 )
 from webapp.imports.sample import Head
 from webapp.imports.shapes import is_no_value, shape
+from webapp.imports.time_names import is_hint
 
 LINES_READ = 1_000
 LINES_JUDGED, LINES_CHARACTERS = 20, 200_000
@@ -342,7 +343,7 @@ def _with_time(
     above: Sequence[str] = (),
 ) -> Detection:
     own = [at for at, type_ in enumerate(types) if type_ is FieldType.TIMESTAMP]
-    best = max(own, key=lambda at: (bool(time_columns.is_hint(names[at])), -at), default=None)
+    best = max(own, key=lambda at: (bool(is_hint(names[at])), -at), default=None)
     dates = [] if best is None else [text.removesuffix(_MIDNIGHT) for text in texts[best]]
     at_midnight = best is not None and all(map(_ONE_DATE.fullmatch, filter(None, dates)))
     written = texts

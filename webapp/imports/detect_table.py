@@ -40,7 +40,7 @@ from webapp.imports.table_questions import (
     short,
     type_questions,
 )
-from webapp.imports.time_columns import is_hint
+from webapp.imports.time_names import is_hint
 from webapp.imports.time_text import is_count, time_reader
 
 QUESTIONS_MAX = 20

@@ -12,7 +12,7 @@ from webapp.imports.dialect import Line
 from webapp.imports.footer import is_summary
 from webapp.imports.labview import END_OF_HEADER
 from webapp.imports.shapes import is_typed, shape
-from webapp.imports.time_columns import is_hint
+from webapp.imports.time_names import is_hint
 from webapp.imports.units import TYPES, is_aggregate, is_unit
 
 # Share of the typed cells of a row that must fit the columns, for the row to belong to the table.

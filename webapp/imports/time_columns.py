@@ -8,11 +8,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from webapp.imports.clock import zone_named
+from webapp.imports.clock_columns import clock_of
 from webapp.imports.shapes import is_no_value
 from webapp.imports.time_follows import TimeFound, with_what_follows
 from webapp.imports.time_formats import (
     BY_NAME,
-    CLOCK_DIGITS,
     CLOCKS,
     LEAP,
     formats_below_dates,
@@ -23,29 +23,21 @@ from webapp.imports.time_formats import (
     range_formats_of,
     with_clock,
 )
+from webapp.imports.time_names import SECONDS, is_hint
 from webapp.imports.time_parts import parts_without_names
 from webapp.imports.time_text import (
     COUNTED,
     LABVIEW_EPOCH_S,
     MONTHS,
-    RANGE,
     time_reader,
 )
 
-_NAMES = re.compile(
-    r"time|zeit|date|datum|stamp|uhr|^ts$|^t$|^dt$|^utc|^tmst|moment|heure|fecha|hora|^mst$|^gmt|^cet$|^yyyy|^hour$|^hh:?mm|^hhmm|^hrmn$|^clock$|^sec|elapsed"
-)
-_NOT_NAMES = re.compile(
-    r"(?<!zeits)temp|batch|runtime|lifetime|duration|dauer|timeout|update|candidate|between|interval"
-)
 _NO_CLOCK = re.compile(
     r"^dur|duration|dauer|laufzeit|runtime|elapsed|length|sunrise|sunset|aufgang|untergang"
     r"|artikel|article|material|order|auftrag|serial|charge|batch|(?<![a-z])(?:nr|no|id)\.?$|nummer$|nr\.?$"
 )
 """Names of columns in which 06:30 is not the time of the row, although there is a column of dates."""
 
-_SECONDS = re.compile(r"\bsec|\bs\b|second|sekunden")
-_HOUR = re.compile(r"^(hour|hr|hh|h|stunde|std|heure|hora|ora|uur)\b")
 _MILLIS = re.compile(r"\bms\b|milli")
 _EPOCHS = (
     ("epoch_s", 631_152_000, 4_102_444_800),
@@ -95,7 +87,6 @@ RISING_SHARE = 0.9
 DAYS_MIN = 3
 _NO_NAME = re.compile(r"c\d+")
 _DAY_DIGITS = re.compile(r"(?:19|20)\d{6}(?:\d{4}(?:\d\d)?)?", re.ASCII)
-_HOUR_TWICE = re.compile(r"0?[1-3][AB]")
 _DATE_OF_COLONS = re.compile(r"\d{4}:\d\d:\d\d", re.ASCII)  # the form that cameras write
 NO_DATE = "1970-01-01"
 """The day of times without a date, until a person has named the day."""
@@ -234,13 +225,6 @@ def _in_digits(name: str, cells: Sequence[str], hint: float) -> tuple[str, ...]:
     return ()
 
 
-def is_hint(name: str) -> float:
-    low = name.lower().strip()
-    if _NOT_NAMES.search(low) or name.strip() == "T":  # the name T with a capital letter means temperature
-        return 0.0
-    return 1.0 if _NAMES.search(low) else 0.0
-
-
 def _counted_otherwise(cells: Sequence[str], numbers: Sequence[float]) -> str:
     """Returns the format of counts that would be far in the future as seconds since 1970: 2405010800 is in
     May 2024."""
@@ -296,7 +280,7 @@ def _counted(name: str, numbers: Sequence[float], hint: float) -> str | None:
         # Seconds since the start. A replay moves them to the present.
         if _MILLIS.search(name.lower()):
             return "epoch_ms"
-        if _SECONDS.search(name.lower()) or re.fullmatch(r"(time|zeit|t|elapsed.*)", name.lower().strip()):
+        if SECONDS.search(name.lower()) or re.fullmatch(r"(time|zeit|t|elapsed.*)", name.lower().strip()):
             return "epoch_s"
     return None
 
@@ -330,7 +314,7 @@ def _dates_and_clocks(
             if other != at
             and not (other in with_dates and _DATES.search(names[other].lower()))
             and not _NO_CLOCK.search(names[other].lower())
-            and (clock := _clock(names[other], filled[other]))
+            and (clock := clock_of(names[other], filled[other]))
         ]
         if not clocks:
             continue
@@ -359,7 +343,7 @@ def times_of_day(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Time
         cells = _filled(columns[at])
         if not cells or not all(":" in cell for cell in cells[:20]) or _is_date(cells):
             continue
-        pattern = f"{{{NO_DATE}}} {_clock(name, cells) or CLOCKS[0]}"
+        pattern = f"{{{NO_DATE}}} {clock_of(name, cells) or CLOCKS[0]}"
         times = [moment[0] for cell in cells if (moment := time_reader(pattern)(cell)) is not None]
         if len(times) >= 0.95 * len(cells) and (_rises(times) or _rises(times[::-1])):
             found.append(TimeFound((at,), (pattern,), is_hint(name)))
@@ -403,65 +387,6 @@ def _is_date(cells: Sequence[str]) -> bool:
     return not any(":" in cell and not _DATE_OF_COLONS.fullmatch(cell) for cell in cells[:20])
 
 
-def _clock(name: str, cells: Sequence[str]) -> str | None:
-    """Returns the format of a column of times of day, or None."""
-    if not cells:
-        return None
-    some = cells[:400]
-    for kind in CLOCKS:
-        read = time_reader(f"%Y-%m-%d {kind}")
-        bad = sum(read(f"2000-01-01 {cell}") is None for cell in some)
-        if bad <= max(0.05 * len(some), min(2, len(some) // 4)):
-            return kind
-    if (ranges := _clock_of_ranges(name, some)) is not None:
-        return ranges
-    low = name.lower()
-    if not (is_hint(name) or _HOUR.search(low) or "hour" in low or "clock" in low or "sec" in low):
-        return None
-    for kind in CLOCK_DIGITS:
-        digits = 6 if kind == "%H%M%S" else 4
-        if all(len(cell) == digits and cell.isdecimal() for cell in some):
-            return (
-                kind if all(time_reader(f"%Y-%m-%d {kind}")(f"2000-01-01 {cell}") for cell in some) else None
-            )
-    if _HOUR.search(low) and _are_hours(some):
-        return "%H"
-    if _are_hours_and_minutes(some) and not _SECONDS.search(low):
-        return "hhmm"
-    seconds = all(re.fullmatch(r"\d{1,5}(\.\d+)?", cell) and float(cell) <= 86_400 for cell in some)
-    return (
-        "seconds_of_day"
-        if seconds and (_SECONDS.search(low) or any(float(cell) > 2400 for cell in some))
-        else None
-    )
-
-
-def _clock_of_ranges(name: str, cells: Sequence[str]) -> str | None:
-    """Returns the format of ranges of times of day, such as `08:00-08:15` or, of hours, `8-9`."""
-    kinds = ["%H:%M", "%H:%M:%S"] + (["%H"] if _HOUR.search(name.lower()) or is_hint(name) else [])
-    for kind in kinds:
-        read = time_reader(f"{RANGE}%Y-%m-%d {kind}")
-        if sum(read(f"2000-01-01 {cell}") is None for cell in cells) <= 0.05 * len(cells):
-            return RANGE + kind
-    return None
-
-
-def _are_hours(cells: Sequence[str]) -> bool:
-    """Returns whether the cells are several of the hours 0 to 23, or 1 to 24. An hour may come twice: 2A and
-    2B."""
-    cells = [cell[:-1] if _HOUR_TWICE.fullmatch(cell) else cell for cell in cells]
-    hours = {int(cell) for cell in cells if len(cell) <= 2 and cell.isdecimal()}
-    return all(len(cell) <= 2 and cell.isdecimal() for cell in cells) and len(hours) > 1 and max(hours) <= 24
-
-
-def _are_hours_and_minutes(cells: Sequence[str]) -> bool:
-    """Returns whether the cells are times such as 5, 115 and 2400 for 00:05, 01:15 and 24:00."""
-    if not all(len(cell) <= 4 and cell.isdecimal() for cell in cells):
-        return False
-    numbers = [int(cell) for cell in cells]
-    return max(numbers) <= 2400 and max(numbers) >= 100 and all(number % 100 < 60 for number in numbers)
-
-
 def _are_days_of_a_year(cells: Sequence[str]) -> bool:
     days = {int(cell) if cell.isdecimal() and len(cell) < 4 else 0 for cell in _filled(cells)}
     return bool(days) and min(days) > 0 and 31 < max(days) <= 366
@@ -497,7 +422,7 @@ def _parts_apart(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list
     at = tuple(place for part in chosen if (place := places[part]) is not None)
     if "%H" not in chosen:
         for place, name in enumerate(names):
-            if place not in at and is_hint(name) and (clock := _clock(name, _filled(columns[place]))):
+            if place not in at and is_hint(name) and (clock := clock_of(name, _filled(columns[place]))):
                 chosen, at = [*chosen, clock], (*at, place)
                 break
     pattern = " ".join(chosen).replace("%Y %V", "%G %V")

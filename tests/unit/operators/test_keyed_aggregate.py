@@ -1,5 +1,11 @@
 """Laws of the keyed aggregate."""
 
+import statistics
+
+import pytest
+from hypothesis import given, strategies as st
+
+from pipeline_runtime.operators.keyed_aggregate import KeyedAggregate
 from pipeline_runtime.trial import at, processed, trial
 from tests.unit.operators.conftest import dicts, schema_of
 
@@ -63,3 +69,46 @@ def test_keys_of_several_columns_and_without_a_value_are_kept_apart(operator):
     found = trial(operator("keyed-aggregate", params), dicts(rows, SCHEMA), SCHEMA, seed=3).rows
     newest = {(row["k"], row["n"]): row["rows"] for row in found}
     assert newest == {("a", 1): 2, (None, 1): 1, ("a", None): 1}
+
+
+FUNCTIONS = ("count", "sum", "avg", "stddev", "min", "max", "first", "last")
+
+
+def expected_aggregates(values):
+    """The plain oracle: what Python makes of all values of a key, of which some may be None."""
+    known = [value for value in values if value is not None]
+    return {
+        "count": len(known),
+        "sum": pytest.approx(sum(known)) if known else None,
+        "avg": pytest.approx(statistics.fmean(known)) if known else None,
+        "stddev": pytest.approx(statistics.stdev(known), abs=1e-6) if len(known) > 1 else None,
+        "min": min(known, default=None),
+        "max": max(known, default=None),
+        "first": known[0] if known else None,
+        "last": known[-1] if known else None,
+    }
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from("abc"), st.one_of(st.none(), st.floats(-1e3, 1e3))), max_size=8),
+        max_size=6,
+    )
+)
+def test_it_equals_a_plain_oracle(batches):
+    aggregates = [{"function": name, "column": "x", "as": name} for name in FUNCTIONS]
+    keyed = KeyedAggregate(KeyedAggregate.Params.model_validate({"keys": ["k"], "aggregates": aggregates}))
+    second, given_batches, so_far, expected = 0, [], {}, []
+    for batch in batches:
+        rows, newest = [], {}
+        for key, value in batch:
+            rows.append((second, key, 0, value))
+            so_far.setdefault(key, []).append(value)
+            newest[key] = second
+            second += 1
+        given_batches.append({"in": dicts(rows, SCHEMA)})
+        expected += [
+            {"k": key, "_time": at(newest[key]), **expected_aggregates(so_far[key])}
+            for key in sorted(newest, key=newest.__getitem__)
+        ]
+    assert processed(keyed, given_batches, {"in": SCHEMA}).rows == expected

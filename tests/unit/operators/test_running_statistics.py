@@ -4,10 +4,11 @@ import json
 import statistics
 
 import pytest
+from hypothesis import given, strategies as st
 
 from pipeline_runtime.operators.key_states import NOT_SET
-from pipeline_runtime.operators.running_statistics import RunningStatistics
-from tests.unit.operators.conftest import Rejected, at, schema_of
+from pipeline_runtime.operators.running_statistics import RunningStatistics, RunningStatisticsParams
+from tests.unit.operators.conftest import Rejected, at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", x="number")
 
@@ -89,3 +90,53 @@ def test_people_see_what_is_kept_and_when_it_is_reported(operator):
     assert statistics_.readable_state([*kept.values(), NOT_SET], {"in": SCHEMA}) == kept
     shown = statistics_.readable_state([*kept.values(), 1_795_860_000_000], {"in": SCHEMA})
     assert shown == {**kept, "reports_at": "2026-11-28 10:00:00 UTC"}
+
+
+def expected_reports(given_rows, every_s, reset):
+    """The plain oracle of one key: keeps all values, and asks Python's `statistics` at each report."""
+    reports, values, due_s = [], [], None
+    for second, value in given_rows:
+        if every_s and due_s is not None and second >= due_s:
+            reports.append((due_s, list(values)))
+            values, due_s = ([] if reset else values), None
+        if value is not None:
+            values.append(value)
+        if not every_s:
+            reports.append((second, list(values)))
+        elif due_s is None:
+            due_s = (second // every_s + 1) * every_s
+    return [
+        (
+            at(second),
+            len(values),
+            pytest.approx(statistics.fmean(values)) if values else None,
+            pytest.approx(statistics.stdev(values), abs=1e-6) if len(values) > 1 else None,
+            min(values, default=None),
+            max(values, default=None),
+        )
+        for second, values in reports
+    ]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-2, 12), st.sampled_from("abc"), st.one_of(st.none(), st.floats(-1e3, 1e3))),
+        max_size=40,
+    ),
+    st.sampled_from([0, 1, 10]),
+    st.booleans(),
+)
+def test_it_equals_a_plain_oracle(steps, every_s, reset):
+    second, by_key, given_rows = 100, {}, []
+    for step, key, value in steps:
+        second += step  # a row may be late
+        given_rows.append((second, {"k": key, "x": value}))
+        by_key.setdefault(key, []).append((second, value))
+    params = RunningStatisticsParams(column="x", every_s=every_s, reset=reset, key="k")
+    found = keyed_output(RunningStatistics(params), given_rows)
+    for key, of_key in by_key.items():
+        mine = [row for row in found if row["k"] == key]
+        assert [
+            (row["_time"], row["count"], row["mean"], row["stddev"], row["minimum"], row["maximum"])
+            for row in mine
+        ] == expected_reports(of_key, every_s, reset)

@@ -26,6 +26,9 @@ from pipeline_runtime.model.desired import DesiredReplica, ReplicaStatus, Role
 STEADY_MS = 60_000
 SILENT_MS = 15_000
 """A process that has said nothing for this long hangs."""
+START_MS = 60_000
+"""The same before its first word. A start takes more than a second of CPU, so it may take long on a busy
+machine. Killing the process and starting it again would only add to the load."""
 END_MS = 6_000
 """A process that was told to end, and has not within this time, is killed."""
 
@@ -120,7 +123,7 @@ def next_act(want: Wanted | None, held: Held, now_ms: int) -> Act:
         return "start" if now_ms >= held.again_ms else "nothing"
     if held.ending_ms is not None:
         return "kill" if now_ms - held.ending_ms > END_MS else "nothing"
-    if now_ms - held.said_ms > SILENT_MS:
+    if now_ms - held.said_ms > (SILENT_MS if held.said_ms > held.started_ms else START_MS):
         return "kill"
     if want is None or want.config != held.config:
         return "end"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pipeline_runtime.connectors.backoff import MOST_S, YOUNG, YOUNG_MOST_S
@@ -13,6 +15,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from workers.node.connecting import (
     END_MS,
     SILENT_MS,
+    START_MS,
     Act,
     Held,
     Wanted,
@@ -26,6 +29,7 @@ from workers.node.connectors import FAILING_MS, QUIET_MS, ended, silent, with_fo
 SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=())
 ORDER = ClaimOrder(id="o", over=Epoch(0))
 WANT = Wanted("config", run=True)
+HUNG = Held("config", alive=True, running=True, started_ms=-20_000, said_ms=999 - SILENT_MS)
 RUNS = Held("config", alive=True, said_ms=1000).told_to_run(3)
 
 
@@ -114,7 +118,9 @@ def test_a_deliverer_has_the_epoch_in_which_its_replica_owns(
         (None, Held("config", alive=True, said_ms=1000), "end"),
         (None, Held("config", alive=True, ending_ms=1000), "nothing"),
         (None, Held("config", alive=True, ending_ms=999 - END_MS), "kill"),
-        (WANT, Held("config", alive=True, running=True, said_ms=999 - SILENT_MS), "kill"),
+        (WANT, HUNG, "kill"),
+        (WANT, replace(HUNG, started_ms=HUNG.said_ms), "nothing"),
+        (WANT, replace(HUNG, started_ms=999 - START_MS, said_ms=999 - START_MS), "kill"),
     ],
 )
 def test_what_is_next(want: Wanted | None, held: Held, act: Act) -> None:

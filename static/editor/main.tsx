@@ -5,6 +5,8 @@ import { remember } from "../shared/address";
 import { get } from "../shared/api";
 import { Asker } from "../shared/asker";
 import { ImportHost } from "../shared/files/import-dialog";
+import { offered } from "../shared/files/pipeline";
+import { useFiles } from "../shared/files/use-files";
 import { live, useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { mayAct, page } from "../shared/page";
@@ -36,7 +38,7 @@ import { current, open, select, showDeployed, shown, useEditor } from "./store";
 import { StateDialog } from "./state-dialog";
 import { TemplateDialog } from "./template-dialog";
 import { startKeeping, takeHistory } from "./undo-copies";
-import { addForFile } from "./uploading";
+import { addForFile, addForStored } from "./uploading";
 import { startValidation, useFileStates } from "./validation";
 import { VersionBanner, VersionDetails, VersionList } from "./versions/panel";
 import { lookAtAddress, useVersions } from "./versions/store";
@@ -289,6 +291,8 @@ function Workspace() {
 
 function EmptyCanvas() {
   const chooser = useRef<HTMLInputElement>(null);
+  const { data } = useFiles(mayAct("editor"));
+  const there = offered(data ?? []);
   return (
     <div className="stage__empty">
       <FilePlus2 aria-hidden="true" />
@@ -315,6 +319,21 @@ function EmptyCanvas() {
               event.target.value = "";
             }}
           />
+          {there.length > 0 && (
+            <div className="row row--wrap" role="group" aria-label="Uploaded files to start with">
+              <span>Uploaded already:</span>
+              {there.map((file) => (
+                <button
+                  key={file.id}
+                  type="button"
+                  className="button button--small"
+                  onClick={() => addForStored(file, { x: 0, y: 0 })}
+                >
+                  {file.name}
+                </button>
+              ))}
+            </div>
+          )}
         </>
       )}
     </div>

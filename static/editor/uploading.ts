@@ -60,3 +60,11 @@ export function addForFile(file: File, at: Point): void {
   if (taker && id) uploadFor(id, taker.parameter, file);
   else toast({ tone: "error", title: `No element takes ${file.name}` });
 }
+
+/** The same for a file that is uploaded already. */
+export function addForStored({ name, reference }: StoredFile, at: Point): void {
+  const taker = takerOf(useEditor.getState().operators.values(), name);
+  const id = taker && addElement(taker.operator.type, at);
+  if (taker && id) setFile(id, taker.parameter, reference);
+  else toast({ tone: "error", title: `No element takes ${name}` });
+}

@@ -1,7 +1,13 @@
-import { useId, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import { Plus } from "lucide-react";
-import { createFromTemplate } from "../shared/actions";
+import { createFromTemplate, createPipeline } from "../shared/actions";
+import { editPage } from "../shared/address";
 import { get, problemText } from "../shared/api";
+import { draftOf, offered, PLAYER, titleOf } from "../shared/files/pipeline";
+import type { StoredFile } from "../shared/files/types";
+import { useFiles } from "../shared/files/use-files";
+import { rows } from "../shared/files/words";
+import { ago } from "../shared/format";
 import { TITLE_MAX, titleFault } from "../shared/names";
 import { roleReason } from "../shared/page";
 import type { Template } from "../shared/types";
@@ -9,8 +15,14 @@ import { Dialog } from "../shared/ui/dialog";
 import { Text } from "../shared/ui/field";
 import { useLoaded } from "../shared/ui/parts";
 
-/** The button and its dialog: a name, and what to start from. `asked`: the dialog is open at first. */
-export function NewPipeline({ asked = false }: { asked?: boolean }) {
+/** What a pipeline starts from; null: an empty canvas. */
+type Start = { template: Template } | { file: StoredFile } | null;
+
+/**
+ * The button and its dialog: a name, and what to start from. `asked`: the dialog is open at first. `file`: the
+ * id of the file that is chosen at first.
+ */
+export function NewPipeline({ asked = false, file = null }: { asked?: boolean; file?: string | null }) {
   const locked = roleReason("editor");
   const [open, setOpen] = useState(asked && !locked);
   return (
@@ -24,14 +36,22 @@ export function NewPipeline({ asked = false }: { asked?: boolean }) {
         <Plus aria-hidden="true" />
         New pipeline
       </button>
-      {open && <Form onClose={() => setOpen(false)} />}
+      {open && <Form file={file} onClose={() => setOpen(false)} />}
     </>
   );
 }
 
-function Form({ onClose }: { onClose: () => void }) {
+/** Makes the pipeline. Returns the address of its editor. */
+async function made(title: string, start: Start): Promise<string> {
+  if (start && "file" in start)
+    return editPage((await createPipeline(title, draftOf(start.file))).name, PLAYER);
+  const { name } = await createFromTemplate(title, start?.template.name ?? null);
+  return `/pipelines/${encodeURIComponent(name)}`;
+}
+
+function Form({ file, onClose }: { file: string | null; onClose: () => void }) {
   const [title, setTitle] = useState("");
-  const [chosen, setChosen] = useState<Template | null>(null);
+  const [chosen, setChosen] = useState<Start>(null);
   const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);
   const wrong = title === "" ? null : titleFault(title);
@@ -39,8 +59,7 @@ function Form({ onClose }: { onClose: () => void }) {
     setBusy(true);
     setError("");
     try {
-      const { name } = await createFromTemplate(title.trim(), chosen?.name ?? null);
-      window.location.assign(`/pipelines/${encodeURIComponent(name)}`);
+      window.location.assign(await made(title.trim(), chosen));
     } catch (problem) {
       setError(problemText(problem));
       setBusy(false);
@@ -77,9 +96,10 @@ function Form({ onClose }: { onClose: () => void }) {
         />
         <StartFrom
           chosen={chosen}
-          onChoose={(template) => {
-            setChosen(template);
-            if (template && !title) setTitle(template.title);
+          file={file}
+          onChoose={(start) => {
+            setChosen(start);
+            if (start && !title) setTitle("file" in start ? titleOf(start.file) : start.template.title);
           }}
         />
       </div>
@@ -87,16 +107,27 @@ function Form({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** `chosen` null: an empty canvas. */
+/** `file`: the id of the one that is chosen as soon as the files are loaded. */
 function StartFrom({
   chosen,
+  file,
   onChoose,
 }: {
-  chosen: Template | null;
-  onChoose: (template: Template | null) => void;
+  chosen: Start;
+  file: string | null;
+  onChoose: (start: Start) => void;
 }) {
   const id = useId();
   const { data: templates = [] } = useLoaded("templates", (signal) => get<Template[]>("/templates", signal));
+  const { data } = useFiles();
+  const files = offered(data ?? [], file);
+  const asked = files.find((each) => each.id === file);
+  useEffect(() => {
+    if (asked) onChoose({ file: asked });
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [asked?.id]);
+  const isChosen = (name: string) =>
+    chosen !== null && ("file" in chosen ? chosen.file.id : chosen.template.name) === name;
   return (
     <div className="field">
       <span className="field__label" id={id}>
@@ -109,13 +140,22 @@ function StartFrom({
           checked={chosen === null}
           choose={() => onChoose(null)}
         />
+        {files.map((each) => (
+          <Choice
+            key={each.id}
+            title={each.name}
+            text={`A file with ${rows(each.rows ?? 0)}, uploaded ${ago(each.created_at)}: its averages and alarms.`}
+            checked={isChosen(each.id)}
+            choose={() => onChoose({ file: each })}
+          />
+        ))}
         {templates.map((template) => (
           <Choice
             key={template.name}
             title={template.title}
             text={template.description}
-            checked={chosen?.name === template.name}
-            choose={() => onChoose(template)}
+            checked={isChosen(template.name)}
+            choose={() => onChoose({ template })}
           />
         ))}
       </div>

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { Download, Workflow } from "lucide-react";
-import { takeNew, useParam } from "../shared/address";
+import { takeFile, takeNew, useParam } from "../shared/address";
 import { get } from "../shared/api";
 import { MissingFiles } from "../shared/files/missing-files";
 import { ImportHost } from "../shared/files/import-dialog";
@@ -17,6 +17,7 @@ import { NewPipeline } from "./new-pipeline";
 import "./monitor.css";
 
 const ASKED = takeNew();
+const ASKED_FILE = takeFile();
 
 function PipelinesPage() {
   const { data, error, reload } = useLoaded("pipelines", (signal) =>
@@ -37,7 +38,7 @@ function PipelinesPage() {
       actions={
         <>
           <ImportPipelines onDone={reload} />
-          <NewPipeline asked={ASKED} />
+          <NewPipeline asked={ASKED} file={ASKED_FILE} />
         </>
       }
     >

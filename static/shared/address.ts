@@ -30,6 +30,16 @@ export function takeNew(): boolean {
   return asked;
 }
 
+/** A new pipeline that starts with an uploaded file. */
+export const newPipelinePage = (file: string): string => `/pipelines/?new=1&file=${encodeURIComponent(file)}`;
+
+/** The id of the file that a new pipeline starts with; null for none. Once: it is taken out. */
+export function takeFile(): string | null {
+  const file = new URL(window.location.href).searchParams.get("file");
+  if (file) remember({ file: null });
+  return file;
+}
+
 /** The editor of a pipeline, with the element chosen if there is one. */
 export const editPage = (pipeline: string, element: string | null): string =>
   `/pipelines/${encodeURIComponent(pipeline)}?mode=edit${element ? `&element=${encodeURIComponent(element)}` : ""}`;

@@ -1,4 +1,4 @@
-import { useContext, useEffect } from "react";
+import { useContext, useEffect, useState } from "react";
 import { filesPage } from "../../shared/address";
 import { ago, bytes } from "../../shared/format";
 import type { StoredFile } from "../../shared/files/types";
@@ -17,10 +17,12 @@ import { TableState } from "./table-state";
 /** A data file that is chosen or uploaded. Of a table, what its import made of it is shown. */
 export function FileField({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
   const { readOnly, values, patch, element } = useContext(Context);
-  const { data: files = [] } = useFiles();
+  const { data } = useFiles();
+  const files = data ?? [];
   const pipeline = useEditor((state) => state.name);
   const shipped = (field.schema["x-files"] as { reference: string; name: string }[] | undefined) ?? [];
   const reference = typeof value === "string" ? value : "";
+  const unknown = useUnknown(reference, data);
   const known = files.find((file) => file.reference === reference);
   const isShipped = shipped.some((file) => file.reference === reference);
   const offered = files.filter((file) => file === known || isFor(field.schema, file.name));
@@ -54,7 +56,7 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
         >
           {!known && !isShipped && (
             <option value={reference} disabled={reference === ""}>
-              {reference === "" ? "Choose or upload a file" : "A file that is not here"}
+              {unknown}
             </option>
           )}
           {offered.length > 0 && (
@@ -96,6 +98,16 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
       )}
     </div>
   );
+}
+
+/** What the field says of a file that the list of files does not have. One that was just set may be on its way. */
+function useUnknown(reference: string, files: readonly StoredFile[] | undefined): string {
+  const [since, setSince] = useState({ reference, files });
+  if (since.reference !== reference) setSince({ reference, files });
+  if (reference === "") return "Choose or upload a file";
+  return files === undefined || since.files === files || since.reference !== reference
+    ? "Looking for the file…"
+    : "A file that is not here";
 }
 
 const optionWords = ({ name, size, created_at, state }: StoredFile): string =>

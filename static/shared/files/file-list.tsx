@@ -1,5 +1,6 @@
 /** The uploaded files: what they are, who uses them, and what can be done with each. */
-import { EllipsisVertical, FileUp, Trash2, TriangleAlert } from "lucide-react";
+import { EllipsisVertical, FileUp, Trash2, TriangleAlert, Workflow } from "lucide-react";
+import { newPipelinePage } from "../address";
 import { bytes, count } from "../format";
 import { roleReason } from "../page";
 import { Menu } from "../ui/menu";
@@ -58,7 +59,7 @@ export function FileList() {
           <h2>Upload a file to play it into a pipeline</h2>
           <p>
             Drop one here, or choose one: CSV and other text tables, Excel, JSON lines, Parquet, also as .gz,
-            .bz2, .xz, .zst or .zip. What can be read in two ways is asked.
+            .bz2, .xz, .zst or .zip. Fogline asks you if it can read something in two ways.
           </p>
           <UploadButton onTaken={taken} primary />
         </div>
@@ -184,9 +185,19 @@ function Actions({ file, reload }: { file: StoredFile; reload: () => void }) {
         </button>
       }
       entries={[
+        ...(state === "imported"
+          ? [
+              {
+                title: "Draw a pipeline with it",
+                icon: <Workflow aria-hidden="true" />,
+                disabled: editor,
+                run: () => window.location.assign(newPipelinePage(id)),
+              },
+            ]
+          : []),
         ...(state === "model"
           ? []
-          : [{ title: state === "imported" ? "Report" : "Open", run: () => openImport(id) }]),
+          : [{ title: state === "imported" ? "What was read" : "Open", run: () => openImport(id) }]),
         ...(isBusy(file)
           ? [
               {

@@ -5,10 +5,11 @@ import { Warning } from "../ui/parts";
 import { toastError } from "../ui/toast";
 import { typeWords } from "../column-types";
 import { count } from "../format";
-import { roleReason } from "../page";
+import { newPipelinePage } from "../address";
+import { mayAct, roleReason } from "../page";
 import { FirstRows } from "./first-rows";
 import { importAgain } from "./files";
-import { closeImport } from "./import-store";
+import { closeImport, useImport } from "./import-store";
 import { Notes } from "./notes";
 import type { FileDetail, Report, TimeReading } from "./types";
 import { isLongJump, jumpWords, reportWords, spanWords } from "./words";
@@ -44,9 +45,7 @@ export function ReportView({
               Import in another way
             </button>
           )}
-          <button type="button" className="button button--primary" onClick={closeImport}>
-            Done
-          </button>
+          <Leave file={file} />
         </>
       }
     >
@@ -63,6 +62,24 @@ export function ReportView({
         <FirstRows file={file} />
       </div>
     </Dialog>
+  );
+}
+
+/** Back to the form that asked for the file, or on to a pipeline that plays it. */
+function Leave({ file }: { file: FileDetail }) {
+  const { taken } = useImport();
+  const onwards = taken === null && mayAct("editor");
+  return (
+    <>
+      <button type="button" className={`button${onwards ? "" : " button--primary"}`} onClick={closeImport}>
+        Done
+      </button>
+      {onwards && (
+        <a className="button button--primary" href={newPipelinePage(file.id)}>
+          Draw a pipeline with it
+        </a>
+      )}
+    </>
   );
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from time import time
@@ -21,6 +21,7 @@ import pytest
 
 from pipeline_runtime.model.ids import stream_topic
 from tests import http_servers, modbus_devices
+from tests.chosen import chosen
 from tests.http_servers import HttpServer
 from tests.integration.pipelines.driving import (
     API,
@@ -40,7 +41,7 @@ from tests.ports import free_ports
 from tests.running import RunningFogline, alive_still
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(2400), pytest.mark.full]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(2400)]
 
 PIPELINE = "machines"
 TOKEN = "0123456789abcdef"
@@ -55,12 +56,17 @@ TO = {"edge-a": "edge-b", "edge-b": "edge-a"}
 class Plant:
     """The systems, and who sends numbers to the webhook until `finish`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, elements: Sequence[str]) -> None:
+        """`elements`: those of ELEMENTS that there are."""
+        self.elements = elements
         self.journals = {each: directory / f"{each}.txt" for each in SINKS}
         self.http = HttpServer(self.journals["sent"])
         self.press = OpcUaServer(journal=self.journals["set"])
         self.device = Device(self.journals["put"])
-        self.servers: tuple[KillableServer, ...] = (self.http, self.press, self.device)
+        # Who has which one.
+        servers = {"sent": self.http, "poll": self.http, "set": self.press, "put": self.device}
+        servers["meter"] = self.device
+        self.servers: set[KillableServer] = {servers[each] for each in elements if each in servers}
         [self.port] = free_ports(1)
         self.safe: list[int] = []  # those that were answered with 202
         self._stop = threading.Event()
@@ -122,6 +128,7 @@ def document(plant: Plant) -> dict[str, Any]:
             **({"inputs": {"in": "hook"}} if id in SINKS else {}),
         }
         for id, (type_, connection, params) in made.items()
+        if id in plant.elements
     ]
     return {
         "apiVersion": "fogline/v1",
@@ -143,14 +150,17 @@ class Running:
             "device": ("modbus", plant.device.connection().model_dump(mode="json", exclude_none=True)),
         }
         for name, (kind, given) in fields.items():
+            client.delete(f"{API}/connections/{PIPELINE}-{name}")  # that of the other form of this test
             body = {"name": f"{PIPELINE}-{name}", "kind": kind, "fields": given}
             made = client.post(f"{API}/connections", json=body)
             assert made.status_code == 201, made.text
         deployment = deploy(client, document(plant))
         self._readers = {
-            id: CommittedReader(fogline.bootstrap, stream_topic(deployment, id)) for id in ELEMENTS
+            id: CommittedReader(fogline.bootstrap, stream_topic(deployment, id)) for id in plant.elements
         }
-        for id in ELEMENTS:
+        self.sinks = [id for id in SINKS if id in plant.elements]
+        self.polls = [id for id in POLLS if id in plant.elements]
+        for id in plant.elements:
             wait_until(lambda id=id: self.works(id), f"{id} to run", RECOVERY_S)
 
     def close(self) -> None:
@@ -175,15 +185,15 @@ class Running:
     def flows(self) -> None:
         """Waits until numbers of now arrive everywhere."""
         safe = len(self.plant.safe)
-        for id in SINKS:
+        for id in self.sinks:
             journal = self.plant.journals[id]
             wait_until(
                 lambda journal=journal: max(kept(journal), default=0) > safe + 10,
                 f"rows of now in {id}",
                 RECOVERY_S,
             )
-        for id, (_, clock_s) in POLLS.items():
-            now = int(time() / clock_s)
+        for id in self.polls:
+            now = int(time() / POLLS[id][1])
             wait_until(
                 lambda id=id, now=now: max(self.stream(id), default=0) >= now,
                 f"rows of now from {id}",
@@ -202,7 +212,7 @@ class Running:
 
     def move_all(self, how: str) -> None:
         """All elements but the webhook move while their systems are away."""
-        moving = {id: self.node(id) for id in (*SINKS, *POLLS)}
+        moving = {id: self.node(id) for id in (*self.sinks, *self.polls)}
         ordered: dict[str, str] = {}
 
         def order() -> None:
@@ -235,7 +245,7 @@ class Running:
     def kill_node(self, how: str) -> None:
         """The node of the elements is killed while the systems are away."""
         name = self.node("hook")
-        assert {self.node(id) for id in ELEMENTS} == {name}
+        assert {self.node(id) for id in self.plant.elements} == {name}
         self.away(how, lambda: kill_process(self.fogline, name))
         self.flows()
 
@@ -265,10 +275,10 @@ class Oracle:
     def story(self) -> str:
         safe, brought = self._plant.safe, self._running.stream("hook")
         told = [f"hook: {len(safe)} were answered with 202, {brought.total() - len(brought)} repeats"]
-        for id in SINKS:
+        for id in self._running.sinks:
             found = kept(self._plant.journals[id])
             told.append(f"{id}: {len(found)} arrived, {found.total() - len(found)} repeats")
-        for id in POLLS:
+        for id in self._running.polls:
             told.append(f"{id}: missing {self._lost(id)}, gaps {self._gaps(id)}")
         return "\n".join([*told, *self.faults()])
 
@@ -278,14 +288,14 @@ class Oracle:
 
     def _of_sinks(self) -> Iterator[str]:
         brought = self._running.stream("hook")
-        for id in SINKS:
+        for id in self._running.sinks:
             if (has := self._running.stream(id)) != brought:
                 yield f"{id} has to deliver {len(has)} numbers, and the webhook brought {len(brought)} in"
             if lost := missing_runs(sorted(has), kept(self._plant.journals[id])):
                 yield f"{id} has lost {lost}"
 
     def _of_polls(self) -> Iterator[str]:
-        for id in POLLS:
+        for id in self._running.polls:
             if lost := unexplained(self._lost(id), self._gaps(id)):
                 yield f"{id} has told no gap for {lost}"
 
@@ -300,27 +310,38 @@ class Oracle:
 
 
 @pytest.fixture
-def plant(tmp_path: Path) -> Iterator[Plant]:
-    with Plant(tmp_path) as running:
+def plant(tmp_path: Path, faults: Callable[[Running], None]) -> Iterator[Plant]:
+    with Plant(tmp_path, ("hook", "put") if faults is short else ELEMENTS) as running:
         yield running
 
 
-def test_nothing_is_lost_without_a_gap_while_systems_and_nodes_fail(
-    fogline: RunningFogline, client: httpx.Client, plant: Plant
-) -> None:
-    running = Running(fogline, client, plant)
-    running.flows()
-    began_s = time()
+def short(running: Running) -> None:
+    """The device is killed while its element moves."""
+    running.move_all("killed")
+
+
+def long(running: Running) -> None:
+    """Whatever there is is killed and hangs, while the elements move, and while their node is killed."""
     for how in ("killed", "hung"):
         running.move_all(how)
         running.move_webhook(how)
     for how in ("hung", "killed"):
         running.kill_node(how)
+
+
+@pytest.mark.parametrize("faults", chosen([short, long], always=[short]))
+def test_nothing_is_lost_without_a_gap_while_systems_and_nodes_fail(
+    fogline: RunningFogline, client: httpx.Client, plant: Plant, faults: Callable[[Running], None]
+) -> None:
+    running = Running(fogline, client, plant)
+    running.flows()
+    began_s = time()
+    faults(running)
     oracle = Oracle(running, began_s)
     plant.finish()
     wait_until(oracle.holds, oracle.story, RECOVERY_S)
     print(oracle.story())
-    letters = {id: element(client, PIPELINE, id)["dead_letters_total"] for id in ELEMENTS}
+    letters = {id: element(client, PIPELINE, id)["dead_letters_total"] for id in plant.elements}
     assert set(letters.values()) == {0}, letters
     running.close()
     # While the systems still run: it would wait for those.

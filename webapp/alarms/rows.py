@@ -9,6 +9,7 @@ row without one, the element's parameter `severity` does.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -20,6 +21,8 @@ QUIET = timedelta(minutes=5)
 VALUES_MAX = 12
 TEXT_MAX = 200
 KEY_MAX = 200
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z")
+"""A time as a row has it. A message says it to the second."""
 OWN = ("alert_column", "alert_value", "alert_limit", "alert_severity", "alert_message")
 
 
@@ -65,7 +68,8 @@ def shown(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(title: str, key: str, values: Mapping[str, Any]) -> str:
-    first = ", ".join(f"{name} {_said(value)}" for name, value in list(values.items())[:4])
+    told = [(name, value) for name, value in values.items() if value is not None and str(value) != key]
+    first = ", ".join(f"{name} {_said(value)}" for name, value in told[:4])
     about = f"{title}, {key}" if key else title
     return _cut(f"{about}: {first}" if first else about, 500)
 
@@ -73,7 +77,8 @@ def _message(title: str, key: str, values: Mapping[str, Any]) -> str:
 def _said(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
-    return "null" if value is None else str(value)
+    time = _TIME.fullmatch(value) if isinstance(value, str) else None
+    return f"{time[1]} {time[2]} UTC" if time else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from pipeline_runtime.kafka.delivered import undelivered
+from pipeline_runtime.model.faults import listed
 from pipeline_runtime.planning.upgrade import ElementChange
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
@@ -310,12 +311,14 @@ def run_again(actor: User, name: str) -> Operation:
     going = _undeployment(deployment)
     if going is not None and going.again:
         return going
-    facts = group_facts([deployment])[deployment.pk].values()
-    if deployment.status != Deployment.Status.RUNNING or any(status_of(group) != "ended" for group in facts):
+    facts = group_facts([deployment])[deployment.pk]
+    late = {name: status for name, group in facts.items() if (status := status_of(group)) != "ended"}
+    if deployment.status != Deployment.Status.RUNNING or late:
+        now = f"Now {listed(f'{name} is {status}' for name, status in late.items())}. " if late else ""
         raise Conflict(
             f'"{pipeline.title}" has not ended, so it cannot run again.',
             safe="Nothing was changed.",
-            next="Wait until its sources have read everything, or undeploy it and deploy it again.",
+            next=f"{now}Wait until its sources have read everything, or undeploy it and deploy it again.",
         )
     valid_document(pipeline, deployment.version.number, deployment.placement)
     return _undeploy(actor, deployment, again=True)

@@ -87,6 +87,10 @@ test("the wall has the averages, the alarms and the pipeline, no two over each o
   // titles and the limit are those of the elements, also when they are changed later
   expect(tiles.map(({ title }) => title ?? "")).toEqual(["", "", ""]);
   expect(tiles[0]).toMatchObject({ limit_of: { pipeline: "press", element: "hysteresis-alarm" } });
+  expect(tiles.slice(0, 2).map(({ x, w }) => [x, w])).toEqual([
+    [0, 12],
+    [12, 12],
+  ]);
   expect(new Set(tiles.map(({ id }) => id)).size).toBe(3);
   expect(new Set(tiles.map(({ x, y }) => `${x} ${y}`)).size).toBe(3);
   expect(freeTitle("Halle", [{ title: "halle" }, { title: "Halle 2" }])).toBe("Halle 3");

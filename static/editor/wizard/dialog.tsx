@@ -98,7 +98,10 @@ export function WizardDialog({ source, columns, onClose }: Props) {
           number
           onChange={(for_s) => set({ for_s })}
         />
-        <p className="field__help">The alarm watches the readings themselves, not their average.</p>
+        <p className="field__help">
+          The alarm watches the readings themselves, not their average. Seconds and minutes are those of the
+          recording, however fast it is played.
+        </p>
         <Choice
           label="Runs on"
           value={wish.node}

@@ -1,10 +1,12 @@
 /** The wall of what was made of a file. */
 import { get, post, request } from "../../shared/api";
 import type { Tile, Wall, WallItem } from "../../shared/types";
-import { freeId, placed, wallPath, WALL_TITLE_MAX } from "../../shared/wall-tiles";
+import { COLUMNS, freeId, placed, SIZES, wallPath, WALL_TITLE_MAX } from "../../shared/wall-tiles";
 import { averageName, type Made, type Wish } from "./wish";
 
 const HOUR_S = 3600;
+/** The half of a wall that the chart leaves. */
+const ALARMS_W = COLUMNS - SIZES.chart.w;
 const NOWHERE = { id: "", x: 0, y: 0, w: 0, h: 0 };
 
 /**
@@ -23,6 +25,7 @@ export function tilesOf(pipeline: string, wish: Wish, { average, alarm }: Made):
     ? [
         {
           ...NOWHERE,
+          w: ALARMS_W,
           kind: "table",
           pipeline,
           element: alarm,

@@ -270,6 +270,7 @@ export function reportWords(report: Report): string[] {
   if (report.begins && report.ends)
     says.push(
       `From ${utc(report.begins)} to ${utc(report.ends)}${report.usual_interval_s ? `, mostly ${spanWords(report.usual_interval_s)} apart` : ""}.`,
+      `As recorded, it plays for ${spanWords((Date.parse(report.ends) - Date.parse(report.begins)) / 1000)}.`,
     );
   if (cells > 0)
     says.push(
@@ -296,7 +297,7 @@ export function reportWords(report: Report): string[] {
 export const rows = (n: number): string => `${count(n)} ${n === 1 ? "row" : "rows"}`;
 
 const STATES: Record<FileState, string> = {
-  looking: "being looked at",
+  looking: "finding its columns",
   asks: "waits for an answer",
   importing: "being imported",
   imported: "ready",

@@ -86,7 +86,7 @@ def test_each_phase_is_stored_before_its_effect_and_all_of_it_comes_to_run(
     assert placement.placed_why == "it had the fewest elements (none) of the 3 nodes that could take it"
     _Driver(str(operation.pk), context).advance()
     operation.refresh_from_db()
-    assert operation.waits_for == f"readings on {placement.node.name}: it was not reported by its node"
+    assert operation.waits_for == f"readings on {placement.node.name}: it is about to start there"
     assert operation.phase_since is not None
     assert operation.deadline is not None
     waits_s = (operation.deadline - operation.phase_since).total_seconds()

@@ -29,6 +29,7 @@ def test_it_is_undeployed_and_then_deployed_by_one_order(
     editor = caller("editor")
     problem = assert_problem(editor.post(f"{P}/run-again"), 409)
     assert "has not ended" in problem["detail"]
+    assert "power is running" in problem["next"], "what has not ended is named"
     assert commands() == []
 
     let_end(deployment)

@@ -131,7 +131,7 @@ def test_the_deadline_of_a_deployment_outlives_control(
 
     def waits() -> bool:
         operation.refresh_from_db()
-        return operation.waits_for == "saved on edge-b: it was not reported by its node"
+        return operation.waits_for == "saved on edge-b: it is about to start there"
 
     wait_until(waits, "it says what it waits for")
     deadline = operation.deadline

@@ -16,7 +16,7 @@ def test_a_row_that_says_so_raises_or_clears() -> None:
     found = said(HYSTERESIS, "Too hot", "m1", NOW, ends=True)
     assert isinstance(found, Raise)
     assert found.severity == "warning"
-    assert found.message == "Too hot, m1: machine m1, temperature 81.5, since 1000, worst 82"
+    assert found.message == "Too hot, m1: temperature 81.5, since 1000, worst 82"
     assert found.values["temperature"] == 81.5
     serious = said(HYSTERESIS, "Too hot", "m1", NOW, ends=True, severity="critical")
     assert isinstance(serious, Raise)
@@ -29,6 +29,14 @@ def test_a_row_that_says_so_raises_or_clears() -> None:
     assert isinstance(said(HYSTERESIS | {"alarm": "cleared"}, "Too hot", "m1", NOW, ends=True), Clear)
     for other in (HYSTERESIS | {"alarm": None}, {}, {"alarm": 1}):
         assert said(other, "Too hot", "m1", NOW, ends=True) is None
+
+
+def test_a_message_leaves_out_what_has_no_value_and_says_times_to_the_second() -> None:
+    row = {"machine": "M3", "alarm": "raised", "temperature": 85.4, "lasted": None, "worst": 85.4}
+    found = said(row | {"since": "2026-11-30T21:47:43.057000Z"}, "Too hot", "M3", NOW, ends=True)
+    assert isinstance(found, Raise)
+    assert found.message == "Too hot, M3: temperature 85.4, worst 85.4, since 2026-11-30 21:47:43 UTC"
+    assert found.values["since"] == "2026-11-30T21:47:43.057000Z"
 
 
 def test_each_row_of_a_threshold_alert_raises() -> None:

@@ -155,7 +155,7 @@ def test_one_error_after_another_is_not_one_that_lasts() -> None:
     ("group", "what"),
     [
         (STARTING, "Power on edge-a: it is starting"),
-        (replace(STARTING, state=None), "Power on edge-a: it was not reported by its node"),
+        (replace(STARTING, state=None), "Power on edge-a: it is about to start there"),
         (SILENT, "Power: edge-a does not answer"),
     ],
 )

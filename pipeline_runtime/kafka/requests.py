@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka import TopicPartition
 from kafka.errors import (
@@ -33,6 +33,7 @@ from kafka.errors import (
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from pipeline_runtime.kafka.clients import KafkaSettings, open_client
+from pipeline_runtime.kafka.transport import read_at_once
 
 _COORDINATOR_MOVED = (
     KafkaConnectionError,
@@ -48,6 +49,13 @@ _PAUSE_S, _PAUSE_S_MAX = 0.01, 0.1
 
 class Stopped(KafkaError):
     """The connections were closed while somebody used them."""
+
+
+class Asked(NamedTuple):
+    """A request that was sent."""
+
+    future: Any
+    node: int | None  # None: the client's loop asks whomever it chooses
 
 
 class Requests:
@@ -72,8 +80,8 @@ class Requests:
 
     # --- one request
 
-    def send(self, node: int, request: Any) -> Any:
-        """Sends a request, and returns a future of its answer. Only `answer_of` receives."""
+    def send(self, node: int, request: Any) -> Asked:
+        """Sends a request, and returns what `answer_of` takes. Only that receives."""
         self._raise_if_stopped()
         self.sent += 1
         sent_at_s = monotonic()
@@ -82,23 +90,30 @@ class Requests:
         except UnknownBrokerIdError as error:
             raise KafkaConnectionError(f"the broker {node} is not known") from error
         future.add_callback(lambda _: self._answered(sent_at_s))
-        return future
+        return Asked(future, node)
 
     def _answered(self, sent_at_s: float) -> None:
         took_ms = (monotonic() - sent_at_s) * 1000
         self.round_trip_ms = min(self.round_trip_ms or took_ms, took_ms)
 
-    def answer_of(self, future: Any) -> Any:
+    def answer_of(self, asked: Asked) -> Any:
         """Waits for the answer. Raises KafkaError."""
+        future = asked.future
         while not future.is_done:
             self._raise_if_stopped()
             left_s = self._deadline_s - monotonic()
             if left_s <= 0:
                 raise KafkaTimeoutError("a broker did not answer in time")
-            self._net.poll(timeout_ms=left_s * 1000)
+            if not read_at_once(self._transport(asked.node), self._net, left_s):
+                self._net.poll(timeout_ms=left_s * 1000)
         if future.exception is not None:
             raise future.exception
         return future.value
+
+    def _transport(self, node: int | None) -> Any:
+        """Returns what the connection to this broker reads from, or None."""
+        connection = self._client._manager._conns.get(node)
+        return None if connection is None else connection.transport
 
     # --- until it is answered
 
@@ -194,7 +209,7 @@ class Requests:
     def _refresh(self, topic: str) -> None:
         self._raise_if_stopped()
         self._cluster.add_topic(topic)
-        self.answer_of(self._net.call_soon_with_future(self._cluster.refresh_metadata))
+        self.answer_of(Asked(self._net.call_soon_with_future(self._cluster.refresh_metadata), None))
 
     # --- the end
 

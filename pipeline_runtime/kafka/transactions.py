@@ -335,9 +335,9 @@ class Transactions:
         sent = [self._requests.send(leader, self._writes(mine)) for leader, mine in of_leader.items()]
         answers: list[tuple[TopicPartition, Any]] = []
         failures: list[KafkaError] = []
-        for future in sent:
+        for asked in sent:
             try:
-                answer = self._requests.answer_of(future)
+                answer = self._requests.answer_of(asked)
             except KafkaError as error:
                 failures.append(error)
                 continue

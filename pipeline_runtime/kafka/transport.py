@@ -1,7 +1,8 @@
 """Takes less CPU for each request than kafka-python does.
 
-It first asks the kernel whether it would take the bytes. It nearly always does, so each request takes one
-turn of the client's loop more than it needs, and four calls of the kernel.
+A request goes in a task of the client's loop, which first asks the kernel whether it would take the bytes. It
+nearly always does. So each request takes two turns of the loop more than it needs, and five calls of the
+kernel. For each answer it asks the kernel to watch the socket, and then no longer to watch it.
 
 It also makes texts that nobody reads. Each time it begins to wait for a socket, the selector says by an error
 that it does not know the socket, with a description for which the kernel is asked twice. And each turn of the
@@ -13,19 +14,55 @@ from __future__ import annotations
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from select import POLLIN, poll
 from selectors import EVENT_READ
 from time import monotonic
 from typing import Any
 
+from kafka.errors import KafkaProtocolError
 from kafka.net import selector
 from kafka.net.inet import KafkaNetSocket
 from kafka.net.selector import NetworkSelector, Task
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
+_AT_ONCE_BYTES = 1 << 16
+
 
 def write_at_once() -> None:
     """Makes every client of this process do so, including those that are open."""
     KafkaTCPTransport._write_to_sock = _write_to_sock
+    KafkaTCPTransport.write = _write
+
+
+def read_at_once(transport: Any, loop: NetworkSelector, seconds: float) -> bool:
+    """Waits for at most so long until something comes, and hands it to the connection. Returns whether
+    something came.
+
+    If not, the loop has something to do: the connection uses TLS or has ended, somebody wakes the loop, or a
+    task of its own is due. Only the thread that uses the client may call this.
+    """
+    socket_ = getattr(transport, "_sock", None)
+    if socket_ is None or type(transport) is not KafkaTCPTransport or loop._ready:
+        return False
+    if loop._scheduled:
+        seconds = min(seconds, loop._scheduled[0][0] - monotonic())
+    waiting = poll()
+    waiting.register(socket_, POLLIN)
+    waiting.register(loop._wakeup_r, POLLIN)
+    if waiting.poll(max(seconds, 0.0) * 1000) != [(socket_.fileno(), POLLIN)]:
+        return False
+    try:
+        data = socket_.recv(_AT_ONCE_BYTES)
+    except OSError:
+        data = b""
+    if not data:
+        return False  # the loop's own read finds the same, and says what it means
+    transport.last_read = monotonic()
+    try:
+        transport._protocol.data_received(data)
+    except KafkaProtocolError as error:
+        transport.abort(error)
+    return True
 
 
 def close_what_failed() -> None:
@@ -76,6 +113,7 @@ def _data_first(receive: Callable[[Any], tuple[bytes, Any]]) -> Callable[[Any], 
 
 
 _register_known = NetworkSelector.register_event
+_write_by_loop = KafkaTCPTransport.write
 
 
 def _register_event(self: Any, fileobj: socket.socket, event: int, task: Any) -> None:
@@ -93,6 +131,19 @@ def _register_event(self: Any, fileobj: socket.socket, event: int, task: Any) ->
 
 def _tell_nobody(*_: Any) -> None:
     pass
+
+
+def _write(self: Any, data: bytes | memoryview) -> None:
+    """Does what KafkaTCPTransport's method does. It leaves to the loop only what the kernel does not take."""
+    if type(self) is KafkaTCPTransport and not self._writing and self._write and not self._closed:
+        with suppress(OSError):  # also BlockingIOError; the loop finds any other error again
+            sent = self._sock.send(data)
+            self.last_write = monotonic()
+            if self._protocol and self._protocol._sensors:
+                self._protocol._sensors.bytes_sent.record(sent)
+            data = memoryview(data)[sent:]
+    if data:
+        _write_by_loop(self, data)
 
 
 async def _write_to_sock(self: Any) -> None:

@@ -52,10 +52,10 @@ class Stopped(KafkaError):
 
 
 class Asked(NamedTuple):
-    """A request that was sent."""
+    """A request that was sent. `node` is None if the client's loop chooses the broker."""
 
     future: Any
-    node: int | None  # None: the client's loop asks whomever it chooses
+    node: int | None
 
 
 class Requests:

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { Cable, Plus } from "lucide-react";
 import { takeNew } from "../shared/address";
 import { del, get } from "../shared/api";
+import { listed } from "../shared/format";
 import { mount } from "../shared/mount";
 import { roleReason } from "../shared/page";
 import type { ConnectionItem, ConnectionKind } from "../shared/types";
@@ -107,8 +108,12 @@ function Item({
     }
   };
   const admin = roleReason("admin");
+  const used = item.used_by.length
+    ? `${listed(item.used_by)} ${item.used_by.length === 1 ? "uses" : "use"} it. Undeploy first, or choose another connection there.`
+    : null;
   const actions: [string, () => void, string | null][] = [["Test", onTest, roleReason("operator")]];
-  if (!item.simulated) actions.push(["Change", onEdit, admin], ["Delete", () => void remove(), admin]);
+  if (!item.simulated)
+    actions.push(["Change", onEdit, admin], ["Delete", () => void remove(), admin ?? used]);
   return (
     <li className="card card__body stack stack--tight">
       <div className="row row--between row--wrap">
@@ -143,7 +148,7 @@ function Item({
           again.
         </p>
       )}
-      <p>{item.used_by.length ? `Used by ${item.used_by.join(", ")}.` : "No deployed element uses it."}</p>
+      <p>{item.used_by.length ? `Used by ${listed(item.used_by)}.` : "No deployed element uses it."}</p>
       {item.changed_at && (
         <p className="muted small">
           Changed <Ago at={item.changed_at} />

@@ -1,6 +1,5 @@
 /** How old a figure is, and whether that is longer than usual. Pure. */
 import { seconds } from "../shared/format";
-import { cellText, type RowColumn } from "../shared/rows/cells";
 import type { SourceState } from "../shared/types";
 
 /** Nothing is called old before this: reports come each second, and a wall asks every 2 s. */
@@ -61,8 +60,6 @@ export function verdictOf(
 }
 
 const DIGITS = 4;
-
-/** A figure as it is read from afar: few digits, or as many decimals as its tile asks for. */
 const CELL_DIGITS = 6;
 /** Numbers of one column have the same decimals if the greatest has at most so many digits more than the least. */
 const SIZES_APART = 2;
@@ -85,30 +82,7 @@ export function decimalsOf(values: readonly unknown[]): number | undefined {
   return Math.min(least, Math.max(...had));
 }
 
-/** With milliseconds, as the first column of each table. */
-const TIME_LETTERS = 12;
-/** As wide as the room around a cell. */
-const ROOM_LETTERS = 3;
-
-/** As wide as the arrow to a row's trace. */
-const ARROW_LETTERS = 3;
-
-/** How many letters the widest row of a table may have: by them its letters are as large as fit. */
-export function lettersOf(
-  columns: readonly RowColumn[],
-  rows: readonly { values: readonly unknown[] }[],
-  traced: boolean,
-): number {
-  const widths = columns.map(({ name, type, decimals }, place) =>
-    Math.max(
-      name.length,
-      ...rows.map(({ values }) => (cellText(values[place], type, decimals) ?? "").length),
-    ),
-  );
-  const time = TIME_LETTERS + (traced ? ARROW_LETTERS : 0);
-  return [time, ...widths].reduce((sum, width) => sum + width + ROOM_LETTERS, 0);
-}
-
+/** A figure as it is read from afar: few digits, or as many decimals as its tile asks for. */
 export function figureText(value: unknown, decimals: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";

@@ -7,20 +7,21 @@ import { Chart } from "../shared/ui/chart";
 import { Problem, Skeleton } from "../shared/ui/parts";
 import { usualGap } from "./age";
 import type { useTileCurves } from "./curves";
+import type { Room } from "./room";
 import { isTold } from "./small-tiles";
 import { RANGE_S, wallChart } from "./series";
 
 /** Its words grow with the tile: px. */
-const TEXT = { least: 11, most: 30, share: 26 };
+const TEXT = { most: 30, share: 26 };
 const HEAD_PX = 36;
 const PLOT_PX_MIN = 60;
 /** The names of curves stand in lines above the plot: px, as walls.css has them. */
-const NAME = { least: 12, most: 28, share: 0.01, letter: 0.58, room: 36, line: 1.6, buttons: 120 };
+const NAME = { most: 28, share: 0.01, letter: 0.58, room: 36, line: 1.6, buttons: 120 };
 const NAME_LINES_MAX = 4;
 
 /** How large the names of curves are on a window so wide, px. */
-const namePx = (window_px: number): number =>
-  Math.min(NAME.most, Math.max(NAME.least, window_px * NAME.share));
+const namePx = (window_px: number, least_px: number): number =>
+  Math.max(least_px, Math.min(NAME.most, window_px * NAME.share));
 
 /** How many lines the names of curves need in a tile so wide (px), each whole. `px`: how large they are. */
 export function nameLines(names: readonly string[], width: number, px: number): number {
@@ -36,21 +37,20 @@ export function nameLines(names: readonly string[], width: number, px: number): 
 
 /** What the lines of names take, px. */
 export const headPx = (lines: number, px: number): number =>
-  lines === 1 ? HEAD_PX : 4 + Math.ceil(lines * Math.max(24, px * NAME.line));
+  Math.max(HEAD_PX, 4 + Math.ceil(lines * Math.max(24, px * NAME.line)));
 
 /** What is left of a tile's place for the plot, px. */
 export const plotPx = (height: number, head = HEAD_PX): number => Math.max(PLOT_PX_MIN, height - head);
 
-export const textPx = (height: number): number =>
-  Math.round(Math.min(TEXT.most, Math.max(TEXT.least, height / TEXT.share)));
+/** How large the words at the axes are, px. */
+export const textPx = ({ height, least_px }: Room): number =>
+  Math.ceil(Math.max(least_px, Math.min(TEXT.most, height / TEXT.share)));
 
 interface Props {
   tile: ChartTile;
   state: TileState | undefined;
   curves: ReturnType<typeof useTileCurves>;
-  /** of the place for it, px */
-  height: number;
-  width: number;
+  room: Room;
   onPick?: ((time: number) => void) | undefined;
 }
 
@@ -63,7 +63,8 @@ export function chartGap({ today }: ReturnType<typeof useTileCurves>): number | 
   return gaps.length ? Math.max(...gaps) : null;
 }
 
-export function ChartBody({ tile, state, curves, height, width, onPick }: Props) {
+export function ChartBody({ tile, state, curves, room, onPick }: Props) {
+  const { height, width } = room;
   const held = useTimeRange((range) => range.held);
   const named = JSON.stringify(
     state?.sources.map(({ pipeline, element, title }) => [`${pipeline}/${element}`, title]),
@@ -74,9 +75,9 @@ export function ChartBody({ tile, state, curves, height, width, onPick }: Props)
     const titles = new Map<string, string>(JSON.parse(named ?? "[]") as [string, string][]);
     return wallChart(tile, curves.today, curves.before, titles, limit ? (JSON.parse(limit) as Limits) : null);
   }, [tile, curves, named, limit]);
-  const text_px = textPx(height);
+  const text_px = textPx(room);
   const names = chart.lines.length > 1 ? chart.lines.map(({ name }) => name) : [];
-  const name_px = namePx(window.innerWidth);
+  const name_px = namePx(window.innerWidth, room.least_px);
   const head = headPx(nameLines(names, width, name_px), name_px);
   const data = useMemo(
     () => ({

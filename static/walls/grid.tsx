@@ -1,8 +1,9 @@
 /** The tiles on their grid: dragged and sized by mouse and finger, moved by keyboard too. */
-import { useEffect, useMemo, useState, type KeyboardEvent } from "react";
+import { useEffect, useMemo, useState, type KeyboardEvent, type RefObject } from "react";
 import GridLayout, { useContainerWidth, verticalCompactor, type Layout } from "react-grid-layout";
 import type { Tile } from "../shared/types";
 import { COLUMNS } from "../shared/wall-tiles";
+import { Afar } from "./room";
 import { TileCard, type TileActions } from "./tile";
 import { arranged, extentOf, inOrder, layoutOf, placeWords, resized, stepped, without } from "./tiles";
 import { change, current, useWall } from "./wall-store";
@@ -21,63 +22,77 @@ const MARGIN = 8;
 /** Around the tiles of a full screen, px, as walls.css has it. */
 const EDGE = 16;
 
-/** The height of a full screen, px; null while there is none. */
-function useScreen(): number | null {
+const WHOLE = window.matchMedia("(display-mode: fullscreen)");
+
+/** Whether the wall fills a whole screen: by its button; or by the browser, for whoever has a link to it. */
+const isWhole = (): boolean =>
+  document.fullscreenElement !== null || (WHOLE.matches && document.querySelector(".wall--shared") !== null);
+
+/** The height below the top of `place` on a whole screen, px; null while it fills none. */
+function useScreen(place: RefObject<HTMLElement | null>): number | null {
   const [height, setHeight] = useState<number | null>(null);
   useEffect(() => {
-    const look = () => setHeight(document.fullscreenElement ? window.innerHeight : null);
+    const look = () => {
+      const top = place.current?.getBoundingClientRect().top;
+      setHeight(isWhole() && top !== undefined ? window.innerHeight - top - EDGE : null);
+    };
+    look();
     document.addEventListener("fullscreenchange", look);
+    WHOLE.addEventListener("change", look);
     window.addEventListener("resize", look);
     return () => {
       document.removeEventListener("fullscreenchange", look);
+      WHOLE.removeEventListener("change", look);
       window.removeEventListener("resize", look);
     };
-  }, []);
+  }, [place]);
   return height;
 }
 
 export function WallGrid({ tiles, actions }: { tiles: readonly Tile[]; actions: TileActions | null }) {
   const { width, containerRef, mounted } = useContainerWidth();
   const layout = useMemo(() => layoutOf(tiles), [tiles]);
-  const screen = useScreen();
+  const screen = useScreen(containerRef);
   // a screen in a hall is filled: it is read from afar
   const { columns, rows } = extentOf(tiles);
-  const filled = screen !== null && !actions && tiles.length > 0;
-  const column = width / COLUMNS;
-  const row_px = filled ? (screen - 2 * EDGE + MARGIN) / rows - MARGIN : column * ROW.share - MARGIN;
   const phone = width < PHONE_PX;
+  const filled = screen !== null && !actions && !phone && tiles.length > 0;
+  const column = width / COLUMNS;
+  const row_px = filled ? (screen + MARGIN) / rows - MARGIN : column * ROW.share - MARGIN;
   return (
-    <div ref={containerRef} className="wall-grid" data-editing={!!actions}>
-      {mounted && phone && (
-        <div className="wall-grid__column">
-          {inOrder(tiles).map((tile) => (
-            <Placed key={tile.id} tile={tile} actions={actions} />
-          ))}
-        </div>
-      )}
-      {mounted && !phone && (
-        <GridLayout
-          width={width}
-          layout={layout}
-          compactor={verticalCompactor}
-          gridConfig={{
-            cols: filled ? columns : COLUMNS,
-            rowHeight: Math.max(ROW.least, Math.floor(row_px)),
-            margin: [MARGIN, MARGIN],
-            containerPadding: [0, 0],
-          }}
-          dragConfig={{ enabled: !!actions, handle: ".wall-tile__head", cancel: ".wall-tile__menu" }}
-          resizeConfig={{ enabled: !!actions, handles: ["se"] }}
-          onDragStop={keep}
-          onResizeStop={keep}
-        >
-          {tiles.map((tile) => (
-            <div key={tile.id}>
-              <Placed tile={tile} actions={actions} />
-            </div>
-          ))}
-        </GridLayout>
-      )}
+    <div ref={containerRef} className="wall-grid" data-editing={!!actions} data-afar={filled}>
+      <Afar value={filled}>
+        {mounted && phone && (
+          <div className="wall-grid__column">
+            {inOrder(tiles).map((tile) => (
+              <Placed key={tile.id} tile={tile} actions={actions} />
+            ))}
+          </div>
+        )}
+        {mounted && !phone && (
+          <GridLayout
+            width={width}
+            layout={layout}
+            compactor={verticalCompactor}
+            gridConfig={{
+              cols: filled ? columns : COLUMNS,
+              rowHeight: Math.max(ROW.least, Math.floor(row_px)),
+              margin: [MARGIN, MARGIN],
+              containerPadding: [0, 0],
+            }}
+            dragConfig={{ enabled: !!actions, handle: ".wall-tile__head", cancel: ".wall-tile__menu" }}
+            resizeConfig={{ enabled: !!actions, handles: ["se"] }}
+            onDragStop={keep}
+            onResizeStop={keep}
+          >
+            {tiles.map((tile) => (
+              <div key={tile.id}>
+                <Placed tile={tile} actions={actions} />
+              </div>
+            ))}
+          </GridLayout>
+        )}
+      </Afar>
     </div>
   );
 }

@@ -8,6 +8,7 @@ import { Chart } from "../shared/ui/chart";
 import { Problem, Skeleton } from "../shared/ui/parts";
 import { plotPx, textPx } from "./chart-tile";
 import { askLoad, soon } from "./look";
+import type { Room } from "./room";
 import { isTold } from "./small-tiles";
 import { useWall } from "./wall-store";
 
@@ -50,11 +51,12 @@ function useLoad(saved: LoadTile | undefined) {
 interface Props {
   tile: LoadTile;
   state: TileState | undefined;
-  /** of the place for it, px */
-  height: number;
+  room: Room;
 }
 
-export function LoadBody({ tile, state, height }: Props) {
+export function LoadBody({ tile, state, room }: Props) {
+  const { height } = room;
+  const text_px = textPx(room);
   const saved = useWall((walls) => walls.wall.tiles.find(({ id }) => id === tile.id));
   const { points, error } = useLoad(saved?.kind === "load" ? saved : undefined);
   const chart = useMemo(() => {
@@ -63,10 +65,10 @@ export function LoadBody({ tile, state, height }: Props) {
       ...drawn,
       title: "",
       height: plotPx(height),
-      text_px: textPx(height),
+      text_px,
       span_ms: 1000 * (tile.range_s ?? 0),
     };
-  }, [tile.figure, tile.range_s, points, height]);
+  }, [tile.figure, tile.range_s, points, height, text_px]);
   if (points) return <Chart {...chart} of={tile.title || tile.id} />;
   if (isTold(state)) return null;
   return error ? <Problem error={error} /> : <Skeleton lines={3} height={40} />;

@@ -1,20 +1,14 @@
-/** What the tiles other than charts show. */
+/** What figures, pictures and texts show. */
 import { TriangleAlert } from "lucide-react";
-import { useEffect, useState, type CSSProperties } from "react";
-import { page } from "../shared/page";
-import { newestFirst, rowOf } from "../shared/rows/cells";
-import { RowTable } from "../shared/rows/table";
-import { tracing, useTrace } from "../shared/rows/trace";
-import type { FigureTile, Peeked, PictureTile, TableTile, TextTile, TileState } from "../shared/types";
+import type { CSSProperties } from "react";
+import { pictureOf } from "../shared/pipeline-picture";
+import { toneOf, wordOf } from "../shared/status";
+import type { FigureTile, PictureTile, TextTile, TileState } from "../shared/types";
 import { Skeleton } from "../shared/ui/parts";
-import { PipelinePicture } from "../shared/ui/pipeline-picture";
+import { namePx, PipelinePicture } from "../shared/ui/pipeline-picture";
 import { Spark } from "../shared/ui/spark";
-import { decimalsOf, figureText, legible, lettersOf, verdictOf } from "./age";
-
-/** Whoever has only a link to the wall sees rows, and not where they came from. */
-const MAY_TRACE = page.user.username !== "";
-/** So long rows stand still after the pointer moved over them, ms. */
-const HOLD_MS = 4000;
+import { figureText, verdictOf } from "./age";
+import type { Room } from "./room";
 
 /** Whether the tile says already why there is nothing. */
 export const isTold = (state: TileState | undefined): boolean =>
@@ -60,63 +54,41 @@ function sparkValues(values: number[]): number[] {
   return span === 0 ? values.map(() => 0.5) : values.map((value) => (value - least) / span);
 }
 
-export function TableBody({ tile, state }: { tile: TableTile; state: TileState | undefined }) {
-  const { trace, dialog } = useTrace(tile.pipeline);
-  const { held, hold } = useHeld(state?.rows ?? null);
-  const shown = held ?? state?.rows;
-  if (!shown) return isTold(state) ? null : <Skeleton lines={4} />;
-  if (shown.records.length === 0) return <p className="wall-none">There is no row yet.</p>;
-  const named = tile.columns.map((name) => ({ name }));
-  const rows = newestFirst(shown.records).map((record) => {
-    const row = rowOf(record, named);
-    return { ...row, values: row.values.map(legible) };
-  });
-  const columns = named.map(({ name }, place) => ({
-    name,
-    decimals: decimalsOf(rows.map(({ values }) => values[place])),
-  }));
-  const letters = lettersOf(columns, rows, MAY_TRACE);
+interface PictureProps {
+  tile: PictureTile;
+  state: TileState | undefined;
+  room: Room;
+}
+
+/** From afar names that would be too small are left out: words say how many elements are in which state. */
+export function PictureBody({ state, room }: PictureProps) {
+  if (!state) return <Skeleton lines={2} height={40} />;
+  if (!state.picture) return <p className="wall-none">There is no such pipeline any more.</p>;
+  const { title, elements } = state.picture;
+  const named = !room.afar || namePx(pictureOf(elements).view, room) >= room.least_px;
   return (
     <>
-      <div
-        className="wall-table"
-        style={{ "--letters": letters } as CSSProperties}
-        onPointerMove={MAY_TRACE ? hold : undefined}
-      >
-        <RowTable
-          label={tile.title || "Rows"}
-          columns={columns}
-          rows={rows}
-          onTrace={MAY_TRACE ? tracing(shown.stream, trace) : undefined}
-        />
-        {held && <span className="wall-held">Held while you point</span>}
+      {!named && (
+        <ul className="wall-states">
+          {statesOf(elements.map(({ status }) => status)).map(([status, count]) => (
+            <li key={status} className={`status--${toneOf(status)}`}>
+              {count} {wordOf(status)}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div className="wall-picture__drawn">
+        <PipelinePicture title={title} elements={elements} named={named} />
       </div>
-      {dialog}
     </>
   );
 }
 
-/** Rows that stand still while a pointer moves over them, so that one can be hit. One that rests holds none. */
-function useHeld(rows: Peeked | null) {
-  const [held, setHeld] = useState<{ rows: Peeked | null; until: number } | null>(null);
-  useEffect(() => {
-    if (!held) return;
-    const timer = window.setTimeout(() => setHeld(null), held.until - Date.now());
-    return () => window.clearTimeout(timer);
-  }, [held]);
-  const hold = () => setHeld((before) => ({ rows: before?.rows ?? rows, until: Date.now() + HOLD_MS }));
-  return { held: held?.rows ?? null, hold };
-}
-
-export function PictureBody({ state }: { tile: PictureTile; state: TileState | undefined }) {
-  if (!state) return <Skeleton lines={2} height={40} />;
-  if (!state.picture) return <p className="wall-none">There is no such pipeline any more.</p>;
-  const { title, elements } = state.picture;
-  return (
-    <div className="wall-picture">
-      <PipelinePicture title={title} elements={elements} named />
-    </div>
-  );
+/** How many elements are in each state: the most frequent first. */
+export function statesOf(states: readonly (string | undefined)[]): [string, number][] {
+  const counts = new Map<string, number>();
+  for (const state of states) if (state) counts.set(state, (counts.get(state) ?? 0) + 1);
+  return [...counts].sort(([, a], [, b]) => b - a);
 }
 
 export function TextBody({ tile }: { tile: TextTile }) {

@@ -1,16 +1,27 @@
 /** A tile: its name, how old it is, and what it shows. */
-import { useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
+import { useRef, type ReactNode } from "react";
 import { BellRing, Clock, EllipsisVertical, MessageSquarePlus, Pencil, Trash2 } from "lucide-react";
 import { exact, plural } from "../shared/format";
 import { LOADS } from "../shared/load-charts";
-import type { ChartTile, LoadTile, Tile, TileState } from "../shared/types";
+import type {
+  ChartTile,
+  FigureTile,
+  LoadTile,
+  PictureTile,
+  TableTile,
+  TextTile,
+  Tile,
+  TileState,
+} from "../shared/types";
 import { Menu } from "../shared/ui/menu";
 import { ageOf, ageWords, type Age } from "./age";
 import { ChartBody, chartGap } from "./chart-tile";
 import { useTileCurves } from "./curves";
 import { LoadBody } from "./load-tile";
+import { useRoom } from "./room";
 import { seriesName } from "./series";
-import { FigureBody, PictureBody, TableBody, TextBody } from "./small-tiles";
+import { FigureBody, PictureBody, TextBody } from "./small-tiles";
+import { TableBody } from "./table-tile";
 import { useTileState } from "./wall-state";
 import { useWall } from "./wall-store";
 
@@ -30,26 +41,36 @@ interface Props<T extends Tile> {
 export function TileCard({ tile, actions }: Props<Tile>) {
   if (tile.kind === "chart") return <ChartCard tile={tile} actions={actions} />;
   if (tile.kind === "load") return <LoadCard tile={tile} actions={actions} />;
+  if (tile.kind === "table" || tile.kind === "picture") return <RoomyCard tile={tile} actions={actions} />;
   return <PlainCard tile={tile} actions={actions} />;
 }
 
-function PlainCard({ tile, actions }: Props<Exclude<Tile, ChartTile | LoadTile>>) {
+function PlainCard({ tile, actions }: Props<FigureTile | TextTile>) {
   const { state, now } = useTileState(tile.id);
   const every = state?.figure?.every_s;
   const age = ageOf(state?.sources ?? [], every == null ? null : 1000 * every, now);
-  const body =
-    tile.kind === "figure" ? (
-      <FigureBody tile={tile} state={state} />
-    ) : tile.kind === "table" ? (
-      <TableBody tile={tile} state={state} />
-    ) : tile.kind === "picture" ? (
-      <PictureBody tile={tile} state={state} />
-    ) : (
-      <TextBody tile={tile} />
-    );
   return (
     <Frame tile={tile} actions={actions} age={age} state={state}>
-      {body}
+      {tile.kind === "figure" ? <FigureBody tile={tile} state={state} /> : <TextBody tile={tile} />}
+    </Frame>
+  );
+}
+
+function RoomyCard({ tile, actions }: Props<TableTile | PictureTile>) {
+  const { state, now } = useTileState(tile.id);
+  const place = useRef<HTMLDivElement>(null);
+  const room = useRoom(place);
+  const shown = { state, room };
+  return (
+    <Frame tile={tile} actions={actions} age={ageOf(state?.sources ?? [], null, now)} state={state}>
+      <div ref={place} className={`wall-${tile.kind}`}>
+        {room.height > 0 &&
+          (tile.kind === "table" ? (
+            <TableBody tile={tile} {...shown} />
+          ) : (
+            <PictureBody tile={tile} {...shown} />
+          ))}
+      </div>
     </Frame>
   );
 }
@@ -59,7 +80,7 @@ function ChartCard({ tile, actions }: Props<ChartTile>) {
   const curves = useTileCurves(saved?.kind === "chart" ? saved : undefined);
   const { state, now } = useTileState(tile.id);
   const place = useRef<HTMLDivElement>(null);
-  const { height, width } = useSize(place);
+  const room = useRoom(place);
   return (
     <Frame
       tile={tile}
@@ -68,13 +89,12 @@ function ChartCard({ tile, actions }: Props<ChartTile>) {
       state={state}
     >
       <div ref={place} className="wall-chart">
-        {height > 0 && (
+        {room.height > 0 && (
           <ChartBody
             tile={tile}
             state={state}
             curves={curves}
-            height={height}
-            width={width}
+            room={room}
             onPick={actions ? (at) => actions.note(tile, at) : undefined}
           />
         )}
@@ -86,29 +106,14 @@ function ChartCard({ tile, actions }: Props<ChartTile>) {
 function LoadCard({ tile, actions }: Props<LoadTile>) {
   const { state } = useTileState(tile.id);
   const place = useRef<HTMLDivElement>(null);
-  const { height } = useSize(place);
+  const room = useRoom(place);
   return (
     <Frame tile={tile} actions={actions} age={null} state={state}>
       <div ref={place} className="wall-chart">
-        {height > 0 && <LoadBody tile={tile} state={state} height={height} />}
+        {room.height > 0 && <LoadBody tile={tile} state={state} room={room} />}
       </div>
     </Frame>
   );
-}
-
-/** How large it is, px. */
-function useSize(place: RefObject<HTMLElement | null>): { height: number; width: number } {
-  const [size, setSize] = useState({ height: 0, width: 0 });
-  useEffect(() => {
-    const target = place.current;
-    if (!target) return;
-    const seen = new ResizeObserver(() =>
-      setSize({ height: Math.round(target.clientHeight), width: Math.round(target.clientWidth) }),
-    );
-    seen.observe(target);
-    return () => seen.disconnect();
-  }, [place]);
-  return size;
 }
 
 /** What people call a tile: its title, else what it shows. */
@@ -150,7 +155,7 @@ function Frame({ tile, actions, age, state, children }: FrameProps) {
     >
       {!bare && (
         <header className="wall-tile__head">
-          <h2 className="wall-tile__name ellipsis" title={name}>
+          <h2 className="wall-tile__name" title={name}>
             {name}
           </h2>
           {state?.alarm && (

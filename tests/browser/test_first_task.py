@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.afar import leave, look_from_afar
 from tests.browser.axe import Axe
 from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.browser.hands import Hands
@@ -99,6 +100,8 @@ def test_averages_and_an_alarm_of_a_file_are_on_a_wall_after_15_clicks_and_8_typ
     wall = re.sub(r".*/walls/([^/?]+).*", r"/api/v1/walls/\1/look", page.url)
     shown = dashboard.post(wall, {}).json()["tiles"]
     assert shown["chart-1"]["limits"] == {"low": None, "high": 80}
+    look_from_afar(page)
+    leave(page)
     from_the_alarm_to_its_readings(page, axe)
     axe.expect_nothing()
     assert hands.clicks <= CLICKS_MAX

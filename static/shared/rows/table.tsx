@@ -13,6 +13,8 @@ interface Props {
   rows: readonly ShownRow[];
   /** whether the rows have a time of their own beside the columns */
   timed?: boolean;
+  /** that time in words: of ms since the epoch */
+  timeWords?: (time_ms: number) => string;
   /** whether the key of each record is shown */
   keyed?: boolean;
   /** opens a row; its time is the button */
@@ -30,6 +32,7 @@ export function RowTable({
   columns,
   rows,
   timed = true,
+  timeWords = moment,
   keyed = false,
   onOpen,
   onTrace,
@@ -85,7 +88,7 @@ export function RowTable({
                   {timed && (
                     <td className="muted num">
                       {onTrace && <Trace row={row} onTrace={onTrace} />}
-                      <Time row={row} onOpen={onOpen} />
+                      <Time row={row} words={timeWords} onOpen={onOpen} />
                       {row.reason != null && <span className="rowtable__reason">{row.reason}</span>}
                     </td>
                   )}
@@ -120,9 +123,17 @@ function Trace({ row, onTrace }: { row: ShownRow; onTrace: (row: ShownRow) => vo
   );
 }
 
-function Time({ row, onOpen }: { row: ShownRow; onOpen?: ((row: ShownRow) => void) | undefined }) {
+function Time({
+  row,
+  words,
+  onOpen,
+}: {
+  row: ShownRow;
+  words: (time_ms: number) => string;
+  onOpen?: ((row: ShownRow) => void) | undefined;
+}) {
   const then = instant(row.at);
-  const text = then === null ? "no time" : moment(then);
+  const text = then === null ? "no time" : words(then);
   const place = row.record ? `, partition ${row.record.partition}, offset ${row.record.offset}` : "";
   const title = `${exact(row.at)}${place}`;
   if (!onOpen) return <span title={title}>{text}</span>;

@@ -70,6 +70,8 @@ const EMPTY_MS = 300_000;
 /** How much of the curves a box at the pointer covers: they are seen through it. */
 const COVER = 0.82;
 const TEXT = 11;
+/** As wide as a time at the axis and the room beside it, by the size of its letters. */
+const TIME_LETTERS = 6.5;
 const textOf = ({ text_px = TEXT }: Pick<ChartData, "text_px">): number => text_px;
 
 /** How each kind of mark looks: by colour and shape. */
@@ -106,7 +108,7 @@ export function draw(
 ): Promise<Plot> {
   const flags = flagTraces(chart.flags, chart.height ?? HEIGHT, (property) => colour(place, property));
   const data = [...lineTraces(place, chart), ...flags, ...markTraces(place, chart)];
-  return plotly.react(place, data, { ...layout(place, chart, held), width }, CONFIG);
+  return plotly.react(place, data, layout(place, chart, held, width), CONFIG);
 }
 
 /** Colours that were read before, by theme: each reading makes the browser style the whole page again. */
@@ -312,7 +314,11 @@ function xRange({ times, span_ms: wanted }: Drawn, held: Span | null): Layout {
   return { range: [new Date(end - span_ms), new Date(end)] };
 }
 
-function layout(place: HTMLElement, chart: Drawn, held: Span | null): Layout {
+/** How many times stand at the axis: none lies over the next one. */
+const timeTicks = (width: number, text: number): number =>
+  Math.max(2, Math.min(5, Math.floor((width - (46 * text) / TEXT) / (TIME_LETTERS * text))));
+
+function layout(place: HTMLElement, chart: Drawn, held: Span | null, width: number): Layout {
   const ink = colour(place, "--ink-3");
   const line = colour(place, "--border");
   const text = textOf(chart);
@@ -327,6 +333,7 @@ function layout(place: HTMLElement, chart: Drawn, held: Span | null): Layout {
   const marked = (chart.marks ?? []).filter((mark) => !isMinor(mark));
   return {
     height: chart.height ?? HEIGHT,
+    width,
     margin: { l: (46 * text) / TEXT, r: 8, t: 6, b: 2 * text },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -349,7 +356,7 @@ function layout(place: HTMLElement, chart: Drawn, held: Span | null): Layout {
       ...axis,
       type: "date",
       showgrid: false,
-      nticks: 5,
+      nticks: timeTicks(width, text),
       ...xRange(chart, held),
       tickformatstops: [
         { dtickrange: [null, 59_000], value: "%H:%M:%S" },

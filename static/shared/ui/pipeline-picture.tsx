@@ -15,6 +15,18 @@ interface Props {
 const NAMED_SCALE_MIN = 0.48;
 const NAMED_SCALE_MAX = 0.56;
 
+/** The least of its letters, in lengths of the canvas, as pipeline-picture.css has it: those of a state. */
+const NAME_SIZE = 18;
+
+/** How large the least letters of a picture are that fills this room, px. */
+export const namePx = (view: Size, room: Size): number =>
+  NAME_SIZE * Math.min(room.width / view.width, room.height / view.height);
+
+interface Size {
+  width: number;
+  height: number;
+}
+
 /** A pipeline as it lies on the canvas, small: boxes by their kind, lines for streams. */
 export function PipelinePicture({ title, elements, named = false }: Props) {
   const { boxes, streams, view } = useMemo(() => pictureOf(elements), [elements]);

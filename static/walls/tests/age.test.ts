@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ageOf, ageWords, decimalsOf, figureText, legible, lettersOf, usualGap, verdictOf } from "../age";
+import { ageOf, ageWords, decimalsOf, figureText, legible, usualGap, verdictOf } from "../age";
 
 const NOW = Date.parse("2026-11-28T12:00:00Z");
 const heard = (seconds: number) => ({
@@ -70,12 +70,9 @@ test("the numbers of a column have the same decimals, unless they are whole or o
   expect(decimalsOf(["a", null, true])).toBeUndefined();
 });
 
-test("a table's numbers keep six digits, whole ones all, and its letters count what its widest row holds", () => {
+test("a table's numbers keep six digits, and whole ones all", () => {
   expect(legible(12964.123456)).toBe(12964.1);
   expect(legible(0.000123456789)).toBe(0.000123457);
   expect(legible(123456789)).toBe(123456789);
   expect(legible("12.3456789")).toBe("12.3456789");
-  const rows = [{ values: [12964.1] }, { values: [null] }];
-  expect(lettersOf([{ name: "n" }], rows, false)).toBe(12 + 3 + 7 + 3);
-  expect(lettersOf([{ name: "n" }], rows, true)).toBe(12 + 3 + 3 + 7 + 3);
 });

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import ssl
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.dashboard import Dashboard
+from tests.browser.axe import Axe
+from tests.browser.dashboard import SLOW_MS, Dashboard
+from tests.certificates import Authority
+from tests.receivers import Mailbox, mail_server
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
@@ -176,3 +182,65 @@ def test_an_alarm_is_red_on_its_card_lane_and_wall_until_somebody_silences_it(
         finally:
             client.delete(path).raise_for_status()
             client.delete(f"/api/v1/alarms/rules/{made.raise_for_status().json()['id']}").raise_for_status()
+
+
+def channel_form(page: Page, button: str, title: str) -> Locator:
+    page.get_by_role("button", name=button, exact=True).click()
+    return page.get_by_role("dialog", name=title)
+
+
+def a_test_is_refused_then_taken(page: Page, axe: Axe, box: Mailbox) -> None:
+    """First the password is wrong. Then it is changed, and the test arrives."""
+    where = f"127.0.0.1:{box.port}?mode=ssl&verify=no&from=fogline@example.org&to=bea@example.org"
+    reason = "The mail server refused the user or the password."
+    log = page.get_by_role("region", name="Messages").get_by_role("row")
+    form = channel_form(page, "New channel", "New channel")
+    form.get_by_label("Name").fill("shift")
+    form.get_by_label("URL").fill(f"mailtos://ann:wrong-secret@{where}")
+    form.get_by_role("button", name="Create channel").click()
+    expect(form).to_have_count(0)
+    shift = page.get_by_role("region", name="Channels").get_by_role("listitem").filter(has_text="shift")
+    page.get_by_role("button", name="Send a test: shift").click()
+    expect(page.get_by_text("A test goes to shift")).to_be_visible()
+    expect(shift).to_contain_text(reason)
+    expect(shift.get_by_text("fails", exact=True)).to_be_visible()
+    page.get_by_role("tab", name="Messages").click()
+    expect(log.filter(has_text="shift").filter(has_text="not taken yet")).to_contain_text(reason)
+    axe.look("a message that was not taken")
+    assert "wrong-secret" not in page.content()
+    assert box.subjects == []
+
+    page.get_by_role("tab", name="Who is told").click()
+    form = channel_form(page, "Change: shift", "Change shift")
+    form.get_by_label("URL").fill(f"mailtos://ann:right@{where}")
+    form.get_by_role("button", name="Save channel").click()
+    expect(form).to_have_count(0)
+    # The message waits, and is sent again by itself.
+    expect(shift.get_by_text("works", exact=True)).to_be_visible(timeout=SLOW_MS)
+    expect(shift).not_to_contain_text(reason)
+    page.get_by_role("tab", name="Messages").click()
+    sent = log.filter(has_text="shift").filter(has=page.get_by_text("sent", exact=True))
+    expect(sent).to_contain_text(re.compile(r"test.*sent.*\d attempts.*\[Fogline\] Test message"))
+    assert box.subjects == ["[Fogline] Test message"]
+
+
+def test_a_test_of_a_channel_goes_to_a_mail_server_and_says_in_words_why_one_was_refused(
+    dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
+) -> None:
+    page = dashboard.page
+    axe = Axe(page)
+    secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    secure.load_cert_chain(*Authority().sign("localhost").written(tmp_path, "server"))
+    with mail_server(secure) as box:
+        try:
+            page.goto("/alarms/?tab=told")
+            a_test_is_refused_then_taken(page, axe, box)
+            page.get_by_role("tab", name="Who is told").click()
+            channel_form(page, "Delete: shift", "Delete shift?")
+            page.get_by_role("button", name="Delete shift").click()
+            expect(page.get_by_role("button", name="Send a test: shift")).to_have_count(0)
+        finally:
+            with fogline.client() as client:
+                for each in client.get("/api/v1/alarms/channels").raise_for_status().json():
+                    client.delete(f"/api/v1/alarms/channels/{each['id']}").raise_for_status()
+    axe.expect_nothing()

@@ -1,5 +1,5 @@
 """Pipelines from a machine to a person, drawn with the mouse by what the machine, the broker and the database
-say that they have; and how many clicks that takes. All servers are real."""
+say that they have; how many clicks that takes; and who is told of a pulled plug. All servers are real."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from playwright.sync_api import Locator, Route, expect
 
 from tests.brokers import Broker
 from tests.browser.axe import Axe
-from tests.browser.dashboard import Dashboard
+from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.browser.hands import Hands
 from tests.databases import PASSWORD, Database
 from tests.edge_nodes import EdgeNode
 from tests.opcua_servers import OpcUaServer
 from tests.plants import a_plant
-from tests.receivers import mail_server
+from tests.receivers import Mailbox, mail_server
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
@@ -198,41 +198,92 @@ def draw_press(hands: Hands, dashboard: Dashboard, axe: Axe) -> None:
     deploy(hands, dashboard)
 
 
-def test_from_a_broker_into_a_table_in_20_clicks(
+def test_from_a_broker_into_a_table_in_20_clicks_and_a_mail_when_the_broker_is_away(
     dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
 ) -> None:
     hands, axe = Hands(), Axe(dashboard.page)
-    with Broker(tmp_path) as broker, Database() as database:
+    with mail_server() as box, Broker(tmp_path) as broker, Database() as database:
         database.ask("CREATE TABLE climate (line text, temperature float8, at timestamptz)")
         payload = json.dumps({"line": "a", "temperature": 20.5})
         client = broker.client()
         client.publish("hall/climate", payload, 1, retain=True).wait_for_publish(10)
         mqtt = {"host": "127.0.0.1", "port": broker.port}
         postgresql = {"host": "127.0.0.1", "port": database.port, "database": "postgres", "user": "ann"}
-        with made(
-            fogline,
-            "/connections",
-            hall={"kind": "mqtt", "fields": mqtt},
-            history={"kind": "postgresql", "fields": {**postgresql, "password": PASSWORD}},
+        mail = {"url": f"mailto://127.0.0.1:{box.port}?from=fogline@example.org&to=ann@example.org"}
+        route = {"wait_s": 1, "repeat_min": 0}
+        fails = {"rule": {"metric": "connector_failing", "for_s": 5}}
+        with (
+            made(fogline, "/alarms/channels", mail=mail) as [channel],
+            made(fogline, "/alarms/routes", ann={"spec": {**route, "channels": [channel["id"]]}}),
+            made(fogline, "/alarms/rules", **{"Connector fails": fails}),
+            made(
+                fogline,
+                "/connections",
+                hall={"kind": "mqtt", "fields": mqtt},
+                history={"kind": "postgresql", "fields": {**postgresql, "password": PASSWORD}},
+            ),
         ):
             draw_climate(hands, dashboard, axe)
+            assert hands.clicks <= CLICKS_MAX
             drawn = elements(fogline, "climate")
             assert [each["name"] for each in drawn["mqtt-in"]["params"]["columns"]] == ["line", "temperature"]
             assert drawn["postgresql-out"]["params"]["time_column"] == "at"
             expect(dashboard.card("postgresql-out")).to_contain_text("exactly once")
-            query = "SELECT DISTINCT line, temperature FROM climate WHERE at IS NOT NULL ORDER BY temperature"
 
-            def warm_rows_are_there() -> bool:
-                for temperature in (31.5, 12.0, 33.0):
-                    said = json.dumps({"line": "b", "temperature": temperature})
-                    client.publish("hall/climate", said, 1).wait_for_publish(10)
-                return database.ask(query) == [("b", 31.5), ("b", 33.0)]
+            def arrive(*warm: float) -> None:
+                """The warm rows that come are in the table, and no other."""
+                query = "SELECT DISTINCT temperature FROM climate WHERE at IS NOT NULL ORDER BY 1"
 
-            wait_until(warm_rows_are_there, "the warm rows in the table, and no other", ARRIVES_S)
+                def are_there() -> bool:
+                    for temperature in (12.0, *warm):
+                        said = json.dumps({"line": "b", "temperature": temperature})
+                        client.publish("hall/climate", said, 1).wait_for_publish(10)
+                    return database.ask(query) == [(each,) for each in warm]
+
+                wait_until(are_there, f"the rows {warm} in the table, and no other", ARRIVES_S)
+
+            arrive(31.5, 33.0)
+            pull_the_plug(dashboard, broker, box)
+            wait_until(client.is_connected, "a client of the broker to be back")
+            arrive(31.5, 33.0, 34.0)
+            say_who_uses_it(dashboard)
         client.disconnect()
         client.loop_stop()
     axe.expect_nothing()
-    assert hands.clicks <= CLICKS_MAX
+
+
+def pull_the_plug(dashboard: Dashboard, broker: Broker, box: Mailbox) -> None:
+    """The broker dies, and a mail says why no rows come. It is back: the alarm is over, which a mail says."""
+    page = dashboard.page
+    reason = f"Nobody listens at the MQTT broker 127.0.0.1, port {broker.port}"
+    broker.kill()
+    wait_until(
+        lambda: any(reason in text_of(mail) for mail in box.mails), "a mail with the reason", ARRIVES_S
+    )
+    [subject] = [said for said in box.subjects if "The connector of" in said]
+    assert subject.startswith("[Fogline] warning: ")
+    page.goto("/alarms/?pipeline=climate")
+    alarm = page.get_by_role("listitem").filter(has_text=reason)
+    expect(alarm).to_be_visible()
+    broker.start()
+    expect(alarm).to_have_count(0, timeout=SLOW_MS)
+    over = "[Fogline] cleared: The connector of"
+    wait_until(
+        lambda: any(said.startswith(over) for said in box.subjects), "a mail that it is over", ARRIVES_S
+    )
+    page.get_by_role("tab", name="Past").click()
+    expect(alarm.first).to_be_visible()
+
+
+def say_who_uses_it(dashboard: Dashboard) -> None:
+    """A connection in use cannot be deleted."""
+    page = dashboard.page
+    page.goto("/connections/")
+    hall = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="hall", exact=True))
+    expect(hall).to_contain_text(re.compile("Used by .+ of climate\\."))
+    delete = hall.get_by_role("button", name="Delete: hall")
+    expect(delete).to_be_disabled()
+    expect(delete).to_have_attribute("title", re.compile("^.+ of climate uses it\\. Undeploy first"))
 
 
 def draw_climate(hands: Hands, dashboard: Dashboard, axe: Axe) -> None:

@@ -15,7 +15,7 @@ export interface Room {
 
 const NONE = { height: 0, width: 0, least_px: 0 };
 
-/** Of `place`; its height is 0 before it is known. */
+/** The room of `place`; its height is 0 before it is known. */
 export function useRoom(place: RefObject<HTMLElement | null>): Room {
   const afar = useContext(Afar);
   const [room, setRoom] = useState(NONE);

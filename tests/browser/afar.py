@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from tests.waiting import wait_until
 
 LEAST = 0.024
-"""Of the shorter side of the screen: the size of any letter, as static/walls/walls.css has it."""
+"""The least size of a letter, as part of the shorter side of the screen; static/walls/walls.css has it."""
 FIGURE = 0.048
 """The size of a figure."""
 _FAULTS = """([least, figure]) => {
@@ -44,7 +44,7 @@ def look_from_afar(page: Page) -> None:
         faults[:] = page.evaluate(_FAULTS, [LEAST, FIGURE])
         return not faults
 
-    # The charts are drawn anew for this size.
+    # The charts are drawn again for this size.
     wait_until(is_legible, lambda: "a wall that can be read: " + "; ".join(faults))
 
 

@@ -166,7 +166,7 @@ class Kafka(Service):
             return
         failure = self._format(data, properties)
         if failure is not None:
-            # This Java failed once for no cause of ours, on a machine that was very busy.
+            # This Java failed once, and nobody saw why.
             failure = self._format(data, properties)
         if failure is not None:
             raise ServiceFailed(failure)

@@ -15,10 +15,10 @@ interface Props {
 const NAMED_SCALE_MIN = 0.48;
 const NAMED_SCALE_MAX = 0.56;
 
-/** The least of its letters, in lengths of the canvas, as pipeline-picture.css has it: those of a state. */
-const NAME_SIZE = 18;
+/** Its letters on a wall that is read from afar, in lengths of the canvas: those of names, and there of states. */
+const NAME_SIZE = 22;
 
-/** How large the least letters of a picture are that fills this room, px. */
+/** How large the letters of a picture are there if it fills this room, px. */
 export const namePx = (view: Size, room: Size): number =>
   NAME_SIZE * Math.min(room.width / view.width, room.height / view.height);
 

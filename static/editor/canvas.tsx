@@ -25,18 +25,22 @@ import { ElementCard, GroupBox } from "./card";
 import type { Mend } from "./columns";
 import { judge } from "./connect";
 import { parseReference, streamName, type PortRef } from "../shared/document";
+import type { PipelineDocument } from "../shared/types";
 import { connect, disconnect } from "./edits";
 import type { FlowNode, StreamEdge as StreamLine } from "./flow";
+import { pinned } from "./lanes/dropping";
 import { useArranged, type AnyNode, type Arranged } from "./lanes/arranged";
 import { FrameBox, GhostCard, LaneBox } from "./lanes/boxes";
 import { LaneCard, LaneStream, LinesContext, Threads } from "./lanes/drawn";
+import { draftLaneAt } from "./lanes/lies";
 import { useLines } from "./lanes/lines";
 import { ArrangementSwitch, LanePanels } from "./lanes/panels";
+import { laneLayoutNow } from "./lanes/store";
 import "./lanes/lanes.css";
 import { Notes } from "./notes/layer";
 import { PassingHint } from "./passing/hint";
 import { DRAG_TYPE } from "./palette";
-import { CARD } from "./places";
+import { CARD, type Point } from "./places";
 import { chooseTaker, QuickAdd } from "./quick-add";
 import { tellRefusal } from "./refusal";
 import { PlainStreams, StreamEdge } from "./stream-edge";
@@ -326,6 +330,13 @@ function RefusalHint() {
   );
 }
 
+/** In lanes, a new element is pinned where it is dropped. */
+function inLaneAt(document: PipelineDocument, id: string, at: Point): PipelineDocument {
+  const layout = laneLayoutNow();
+  const lane = layout && draftLaneAt(layout, at);
+  return lane ? pinned(document, [id], lane, useEditor.getState().operators) : document;
+}
+
 /** Dropping a palette element or files onto the canvas. */
 function useDrop(editable: boolean) {
   const flow = useReactFlow();
@@ -344,7 +355,7 @@ function useDrop(editable: boolean) {
         event.preventDefault();
         const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
         const place = { x: at.x - CARD.width / 2, y: at.y - 32 };
-        if (type) addElement(type, place);
+        if (type) addElement(type, place, (document, id) => inLaneAt(document, id, at));
         files.forEach((file, n) => addForFile(file, { x: place.x, y: place.y + n * (CARD.height + 32) }));
       },
     }),

@@ -9,16 +9,16 @@ import { boxes, type CardNode, type FlowNode } from "../flow";
 import { CARD, type Point } from "../places";
 import { shown, takeNodeChanges, useEditor } from "../store";
 import { drop } from "./dropping";
-import { frameAt, laneAt, laneLayout, type Frame, type Ghost, type Lane, type LaneLayout } from "./layout";
+import { laneAt, laneLayout, type Frame, type Ghost, type Lane, type LaneLayout } from "./layout";
 import {
   deadNodes,
   draftLane,
+  draftLaneAt,
   laneHeads,
   lastMove,
   leftNode,
   liveLane,
   shadowsOf,
-  siteLane,
   underWay,
 } from "./lies";
 import { carry, hang, hangOver, keepLayout, useLanes, type Hanging } from "./store";
@@ -291,10 +291,8 @@ function useDrag(
       const point = "changedTouches" in event ? event.changedTouches[0] : event;
       if (!point) return null;
       const place = flow.screenToFlowPosition({ x: point.clientX, y: point.clientY });
-      const lane = laneAt(layout, place);
-      if (lane || useEditor.getState().mode === "live") return lane?.key ?? null;
-      const frame = frameAt(layout, place);
-      return frame && siteLane(frame.site);
+      if (useEditor.getState().mode === "edit") return draftLaneAt(layout, place);
+      return laneAt(layout, place)?.key ?? null;
     },
     [flow, layout],
   );

@@ -3,7 +3,8 @@ import { activePhase } from "../../shared/handovers";
 import { standbyNodes } from "../../shared/replicas";
 import { mayRun } from "../../shared/status";
 import type { ClusterNode, DocElement, Handover, LiveElement } from "../../shared/types";
-import type { GhostRole, LaneHead, Shadow } from "./layout";
+import type { Point } from "../places";
+import { frameAt, laneAt, type GhostRole, type LaneHead, type LaneLayout, type Shadow } from "./layout";
 
 export const VIEWS = "views";
 export const ANYWHERE = "anywhere";
@@ -22,6 +23,12 @@ export function draftLane(element: DocElement, isView: boolean): string {
   if (isView) return VIEWS;
   if (element.node) return nodeLane(element.node);
   return element.site ? siteLane(element.site) : ANYWHERE;
+}
+
+/** The lane at a place of a draft, or that of the site in whose frame the place is; null where there is neither. */
+export function draftLaneAt(layout: LaneLayout, place: Point): string | null {
+  const frame = frameAt(layout, place);
+  return laneAt(layout, place)?.key ?? (frame && siteLane(frame.site));
 }
 
 const head = (kind: LaneHead["kind"], name: string, site: string, key: string): LaneHead => ({

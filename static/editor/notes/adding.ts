@@ -1,14 +1,19 @@
 import type { DocNote } from "../../shared/types";
 import { toast } from "../../shared/ui/toast";
-import { commit, current } from "../store";
-import type { Flow } from "../view";
+import { arrangeInLanes, useLanes } from "../lanes/store";
+import { commit, current, useEditor } from "../store";
+import { canvasBox, placesOf, readableView, type Flow } from "../view";
 import { addNote, NOTES_MAX } from "./notes";
 
-/** Puts a note or a frame into the middle of the canvas, and the cursor into it. */
+/**
+ * Puts a note or a frame into the middle of the canvas, and the cursor into it. Lanes have no notes, so the canvas
+ * is arranged as drawn first.
+ */
 export function putNote(kind: DocNote["kind"], flow: Flow): void {
-  const stage = document.querySelector(".canvas")?.getBoundingClientRect();
-  if (!stage) return;
-  const { x, y, zoom } = flow.getViewport();
+  const stage = canvasBox();
+  const inLanes = useLanes.getState().on;
+  const drawn = useEditor.getState().nodes.flatMap(placesOf);
+  const { x, y, zoom } = inLanes ? readableView(drawn, stage) : flow.getViewport();
   const middle = { x: (stage.width / 2 - x) / zoom, y: (stage.height / 2 - y) / zoom };
   const added = addNote(current(), kind, middle);
   if (!added) {
@@ -20,6 +25,10 @@ export function putNote(kind: DocNote["kind"], flow: Flow): void {
     return;
   }
   commit(added.document);
+  if (inLanes) arrangeInLanes(false);
   const index = (added.document.spec?.notes?.length ?? 1) - 1;
-  window.setTimeout(() => document.querySelectorAll<HTMLElement>(".note__text")[index]?.focus(), 30);
+  window.setTimeout(
+    () => document.querySelectorAll<HTMLElement>(".note__text")[index]?.focus({ preventScroll: true }),
+    30,
+  );
 }

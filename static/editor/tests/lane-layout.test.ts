@@ -13,6 +13,7 @@ import {
 import {
   deadNodes,
   draftLane,
+  draftLaneAt,
   filledShare,
   laneHeads,
   leftNode,
@@ -130,7 +131,12 @@ describe("the lanes' layout", () => {
     const [frame] = found.frames;
     const inside = found.lanes.filter((each) => within(each, frame!)).map(({ name }) => name);
     expect(inside).toEqual(["edge-a", "edge-b"]);
-    expect(frameAt(found, { x: frame!.x + 3, y: frame!.y + 3 })).toBe(frame);
+    const beside = { x: frame!.x + 3, y: frame!.y + 3 };
+    expect(frameAt(found, beside)).toBe(frame);
+    const lane = found.lanes.find(({ name }) => name === "edge-b")!;
+    expect(draftLaneAt(found, { x: lane.x + 3, y: lane.y + 3 })).toBe("node edge-b");
+    expect(draftLaneAt(found, beside)).toBe("site hall");
+    expect(draftLaneAt(found, { x: -3, y: -3 })).toBeNull();
   });
 });
 

@@ -18,7 +18,7 @@ import type { Mark } from "./difference";
 import { draftHeight, portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
 import { gapWords } from "./live/connector";
 import { showTab } from "./live/shown-tab";
-import { isDrafted, wordsAt } from "./passing/checked";
+import { hasColumns, wordsAt } from "./passing/checked";
 import { chooseOther } from "./quick-add";
 import { current, faultsOf, isEditable, select, useEditor, type LocatedFault } from "./store";
 import { isQuiet } from "./touched";
@@ -396,7 +396,7 @@ function PortHandle({
     return verdict.ok ? "port--fits" : "port--refuses";
   });
   const label = capitalised(portName(name, side, port.name, among));
-  const drafted = useEditor(isDrafted);
+  const told = useEditor(hasColumns);
   const passes = useEditor((state) =>
     reachable ? wordsAt(state, { side, element: id, port: port.name }) : "",
   );
@@ -420,7 +420,7 @@ function PortHandle({
       aria-haspopup={editable ? "dialog" : undefined}
       aria-label={label}
       aria-describedby={reachable ? passesId : undefined}
-      title={drafted ? undefined : port.description ? `${port.name}: ${port.description}` : label}
+      title={told ? undefined : port.description ? `${port.name}: ${port.description}` : label}
       onKeyDown={editable ? press : undefined}
     >
       {reachable && (

@@ -10,7 +10,8 @@ import { useFiles } from "../shared/files/use-files";
 import { live, useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { mayAct, page } from "../shared/page";
-import type { Operator, Pipeline, PipelineItem, PipelineVersion } from "../shared/types";
+import { isDeployed } from "../shared/status";
+import type { Operator, Pipeline, PipelineItem, PipelineVersion, StreamSchemas } from "../shared/types";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { toast } from "../shared/ui/toast";
 import { useAddByKey } from "./adding";
@@ -216,6 +217,24 @@ function useWhatRuns(): void {
   }, [version, data]);
 }
 
+/** The columns of what runs, as soon as somebody watches it. */
+function useRunningColumns(): void {
+  const name = useEditor((state) => state.name);
+  const live = useEditor((state) => state.mode === "live");
+  const runs = useLive((state) => state.pipelines.find((pipeline) => pipeline.name === name));
+  const version = live && isDeployed(runs) ? `${runs?.deployment} ${runs?.deployed_version}` : null;
+  const known = useEditor((state) => state.running !== null);
+  const { data } = useLoaded(
+    `columns ${name} ${version}`,
+    (signal) =>
+      version === null
+        ? Promise.resolve(null)
+        : get<StreamSchemas>(`/pipelines/${encodeURIComponent(name)}/streams`, signal),
+    version !== null && !known ? RETRY_MS : undefined,
+  );
+  useEffect(() => useEditor.setState({ running: data?.schemas ?? null }), [data]);
+}
+
 function Workspace() {
   const mode = useEditor((state) => state.mode);
   const versions = useVersions((state) => state.looked !== null);
@@ -228,6 +247,7 @@ function Workspace() {
   useTheirs();
   useGone();
   useWhatRuns();
+  useRunningColumns();
   useFileStates();
   useKeyboard(flow);
   useEditorCommands(flow, commands, add);

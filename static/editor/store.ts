@@ -58,6 +58,8 @@ interface EditorState {
   /** the document to which `faults` and `schemas` belong; null before the first check */
   checked: PipelineDocument | null;
   schemas: Readonly<Record<string, StreamSchema>>;
+  /** the columns of the streams of what runs, by stream; null while they are not known */
+  running: Readonly<Record<string, StreamSchema>> | null;
   problemsOpen: boolean;
   /** the columns of all elements are shown in place of the elements to add */
   columnsOpen: boolean;
@@ -87,6 +89,7 @@ export const useEditor = create<EditorState>(() => ({
   faults: [],
   checked: null,
   schemas: {},
+  running: null,
   problemsOpen: false,
   columnsOpen: false,
   focusPath: null,

@@ -2360,6 +2360,12 @@ export interface StreamSchema {
   key?: string | null;
 }
 
+/** The columns of the streams that run. */
+export interface StreamSchemas {
+  version: number;
+  schemas: Record<string, StreamSchema>;
+}
+
 /** The newest rows of a stream. */
 export interface TableTile {
   pipeline: string;

@@ -119,6 +119,7 @@ export type {
   Standing,
   Step,
   StreamSchema,
+  StreamSchemas,
   TableTile,
   Template,
   Taken,

@@ -84,8 +84,15 @@ def test_a_stream_opens_as_a_queue_which_is_searched_and_shows_one_row_whole(
 ) -> None:
     page, axe = dashboard.page, Axe(dashboard.page)
     page.goto(f"/pipelines/{watched}?mode=live")
-    page.get_by_label("Stream from numbers to positive").focus()
+    stream = page.get_by_label("Stream from numbers to positive")
+    expect(stream).to_have_accessible_description(re.compile("^Columns: .*value \\(number"))
+    stream.focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")  # as the keyboard gets there
+    expect(page.locator(".passing td")).to_contain_text(["key", "n", "value"])
     page.keyboard.press("Enter")
+    page.get_by_text("3 columns", exact=True).click()
+    expect(dashboard.live_panel.get_by_role("row", name="value number")).to_be_visible()
     rows = page.get_by_role("region", name="Rows of the stream").locator("tbody tr")
     expect(rows.first).to_be_visible()
     expect(page.get_by_text(re.compile("^Its reader has ")).first).to_be_visible()

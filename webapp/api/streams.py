@@ -13,10 +13,11 @@ from webapp.api.streaming import in_thread
 from webapp.backends.kafka import asked_of_kafka
 from webapp.monitoring.curves import TIME_MS_MAX, CurveSpan, curve_of
 from webapp.monitoring.letters import Format, letters_file, letters_of
-from webapp.monitoring.schemas import Curve, DeadLetters, Peeked, Queue
+from webapp.monitoring.schemas import Curve, DeadLetters, Peeked, Queue, StreamSchemas
 from webapp.monitoring.streams import (
     queue_of,
     record_json,
+    schemas_of,
     stream_of,
 )
 from webapp.monitoring.thinning import Drawn
@@ -48,6 +49,12 @@ class LettersLook(Schema):
     limit: int = Field(default=20, ge=1, le=500)
     text: str = Field(default="", max_length=1000)
     reason: str = Field(default="", max_length=REASON_MAX)
+
+
+@router.get("/pipelines/{name}/streams", response=StreamSchemas)
+def streams(request: HttpRequest, name: str) -> StreamSchemas:
+    """Returns the columns of the streams that run, with their types and units."""
+    return schemas_of(name)
 
 
 @router.get("/pipelines/{name}/streams/{stream}/peek", response=Peeked)

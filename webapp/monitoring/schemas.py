@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import WithJsonSchema
 from typing_extensions import TypedDict
 
-from pipeline_runtime.model.schema import Field
+from pipeline_runtime.model.schema import Field, StreamSchema
 from webapp.alarms.state import Severity as AlarmSeverity
 from webapp.handovers.schemas import LetterOrder, OtherNode
 from webapp.json_types import Allowed, Document, Follow, Number
@@ -447,6 +447,15 @@ class LetterRows(TypedDict):
 class QueuedRecord(PeekedRecord):
     waits: bool
     """whether the reader has not read the row yet"""
+
+
+class StreamSchemas(TypedDict):
+    """The columns of the streams that run."""
+
+    version: int
+    """the version that is deployed"""
+    schemas: dict[str, StreamSchema]
+    """by stream (`element.port`)"""
 
 
 class Queue(TypedDict):

@@ -17,7 +17,7 @@ from pipeline_runtime.model.spec import GroupSpec, InputStream
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from webapp.backends.kafka import asked_of_kafka
 from webapp.moments import iso_of_ms
-from webapp.monitoring.schemas import PeekedRecord as PeekedJson, Queue
+from webapp.monitoring.schemas import PeekedRecord as PeekedJson, Queue, StreamSchemas
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.selectors import pipeline_named
 from webapp.pipelines.shape import element_of
@@ -93,6 +93,13 @@ def record_json(record: PeekedRecord) -> PeekedJson:
         "key": record.key,
         "value": exact(value_of(record)),
     }
+
+
+def schemas_of(name: str) -> StreamSchemas:
+    """Returns the columns of each stream of what runs, as they were when it was deployed."""
+    _, deployment = _deployed(name)
+    schemas = {source: each for spec in specs_of(deployment) for source, each in spec.schemas.items()}
+    return {"version": deployment.version.number, "schemas": schemas}
 
 
 def queue_of(name: str, stream: str, reader: str, wanted: Wanted) -> Queue:

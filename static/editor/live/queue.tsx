@@ -2,16 +2,19 @@
 import { useState } from "react";
 import { ArrowRight, CornerUpLeft } from "lucide-react";
 import { get } from "../../shared/api";
-import { bytes, millis, rate } from "../../shared/format";
+import { bytes, millis, plural, rate } from "../../shared/format";
 import { useElement, useName } from "../../shared/live";
 import { columnsOf, rowOf, type RowColumn, type ShownRow } from "../../shared/rows/cells";
 import { RowTable } from "../../shared/rows/table";
 import { WholeRow } from "../../shared/rows/whole";
 import { useSettled } from "../../shared/settled";
 import type { Queue } from "../../shared/types";
+import { Details } from "../../shared/ui/details";
 import { HoldButton } from "../../shared/ui/hold";
 import { Figure, Problem, Skeleton, useLoaded, WaitingFigure } from "../../shared/ui/parts";
 import type { StreamEdge } from "../flow";
+import { SchemaTable } from "../inspector/schemas";
+import { useEditor } from "../store";
 import { LIMIT, NO_SEARCH, queuePath, queueWords, searches, type Search } from "./queue-words";
 import { Nothing, Stale } from "./records";
 import { tracing, useTrace } from "../../shared/rows/trace";
@@ -51,6 +54,7 @@ export function QueuePanel({ pipeline, edge }: { pipeline: string; edge: StreamE
             title="19 of 20 batches of the reader were done within this time after their oldest row came"
           />
         </div>
+        <Columns edge={edge} />
         {producer?.status === "draft" ? (
           <Nothing text="It does not run yet. Deploy the pipeline to see its rows here." />
         ) : (
@@ -58,6 +62,17 @@ export function QueuePanel({ pipeline, edge }: { pipeline: string; edge: StreamE
         )}
       </div>
     </div>
+  );
+}
+
+/** Of the deployed version, also where no row has come yet. */
+function Columns({ edge }: { edge: StreamEdge }) {
+  const schema = useEditor(({ running }) => running?.[`${edge.source}.${edge.sourceHandle ?? "out"}`]);
+  if (!schema) return null;
+  return (
+    <Details title={plural(schema.fields.length, "column")}>
+      <SchemaTable schema={schema} />
+    </Details>
   );
 }
 

@@ -1,28 +1,32 @@
-/** What the editor knows of the draft's streams. */
+/** What the editor knows of the streams that it shows: of the draft, or of what runs. */
 import type { PortRef } from "../../shared/document";
-import { faultsOf, type useEditor } from "../store";
+import type { Fault } from "../../shared/types";
+import { faultsOf, shown, type useEditor } from "../store";
 import { isOfInput, passing, passingWords, type Checked, type Place } from "./passing";
 
 type State = ReturnType<typeof useEditor.getState>;
 
-/** Columns are those of the draft, so neither *Live* nor a version that is compared has them. */
-export const isDrafted = ({ mode, looked }: State): boolean => mode === "edit" && !looked;
+/** Of a version that is compared nobody knows the columns, and *Live* has those of what runs. */
+export const hasColumns = ({ mode, looked, running }: State): boolean =>
+  !looked && (mode === "edit" || running !== null);
 
-export const checkedOf = ({ checked, history, operators, schemas, faults }: State): Checked => ({
-  document: checked ?? history.present,
-  operators,
-  schemas,
-  faults,
-});
+const NO_FAULTS: Fault[] = [];
+
+export function checkedOf(state: State): Checked {
+  const { mode, checked, history, operators, schemas, running, faults } = state;
+  return mode === "live"
+    ? { document: shown(state), operators, schemas: running ?? {}, faults: NO_FAULTS }
+    : { document: checked ?? history.present, operators, schemas, faults };
+}
 
 let said: { checked: Checked; words: Map<string, string> } | null = null;
 
 /**
- * The text of a place for a screen reader; empty where there is nothing of the draft. Made once for each
- * check, for all streams ask at each change, as in each frame of a drag.
+ * The text of a place for a screen reader; empty where nobody knows the columns. Made once for each check, for
+ * all streams ask at each change, as in each frame of a drag.
  */
 export function wordsAt(state: State, place: Place): string {
-  if (!isDrafted(state)) return "";
+  if (!hasColumns(state)) return "";
   const checked = checkedOf(state);
   if (!said || !isSame(said.checked, checked)) said = { checked, words: new Map() };
   const key = `${place.side} ${place.element}.${place.port}`;
@@ -42,7 +46,7 @@ const isSame = (a: Checked, b: Checked): boolean =>
 
 /** Whether an input cannot take what comes. */
 export const isWrongAt = (state: State, { element, port }: PortRef): boolean => {
-  if (!isDrafted(state)) return false;
+  if (!hasColumns(state)) return false;
   const { faults, document } = checkedOf(state);
   return faultsOf(faults, document, element).some((fault) => isOfInput(fault, port));
 };

@@ -1,4 +1,4 @@
-/** In Edit: the columns that pass at the port or in the stream to which the pointer or the focus is. */
+/** The columns that pass at the port or in the stream to which the pointer or the focus is. */
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import { useStore } from "@xyflow/react";
@@ -9,7 +9,7 @@ import { capitalised, plural } from "../../shared/format";
 import { portsOf } from "../flow";
 import { SchemaTable } from "../inspector/schemas";
 import { useEditor } from "../store";
-import { checkedOf, isDrafted } from "./checked";
+import { checkedOf, hasColumns } from "./checked";
 import { passing, type Place } from "./passing";
 import "./passing.css";
 
@@ -18,6 +18,8 @@ const SHOWN_AFTER_MS = 350;
 const HIDDEN_AFTER_MS = 200;
 const COLUMNS_MAX = 10;
 const GAP_PX = 12;
+/** In *Live* a stream's figures stand below it. */
+const GAP_TO_FIGURES_PX = 44;
 
 interface Pointed {
   place: Place;
@@ -30,16 +32,16 @@ interface Pointed {
 
 export function PassingHint() {
   const root = useStore((state) => state.domNode);
-  const drafted = useEditor(isDrafted);
+  const known = useEditor(hasColumns);
   const [pointed, setPointed] = useState<Pointed | null>(null);
   useEffect(() => {
-    if (!root || !drafted) return;
+    if (!root || !known) return;
     const stop = follow(root, setPointed);
     return () => {
       stop();
       setPointed(null);
     };
-  }, [root, drafted]);
+  }, [root, known]);
   return pointed && createPortal(<Hint {...pointed} />, document.body);
 }
 
@@ -121,14 +123,15 @@ function besideOf(target: Element): { x: number; y: number } {
 }
 
 /** Below the place, or above it where there is no room. */
-function useRoom({ x, y }: Pointed) {
+function useRoom({ x, y, from }: Pointed) {
+  const figures = useEditor(({ mode }) => mode === "live" && from !== null);
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const hint = box.current;
     if (!hint) return;
     const { width, height } = hint.getBoundingClientRect();
     const left = Math.max(8, Math.min(x + GAP_PX, window.innerWidth - width - 8));
-    const below = y + GAP_PX;
+    const below = y + (figures ? GAP_TO_FIGURES_PX : GAP_PX);
     const top = below + height > window.innerHeight - 8 ? Math.max(8, y - GAP_PX - height) : below;
     hint.style.translate = `${left}px ${top}px`;
   });

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Fault, PipelineDocument } from "../../shared/types";
 import { OPERATORS } from "../../shared/tests/documents";
+import * as past from "../../shared/history";
+import { hasColumns, wordsAt } from "../passing/checked";
 import { passing, passingWords, type Checked } from "../passing/passing";
+import { useEditor } from "../store";
 
 const document: PipelineDocument = {
   apiVersion: "fogline/v1",
@@ -62,5 +65,30 @@ describe("what passes at a port", () => {
   test("nothing, as long as nothing is connected", () => {
     const missing = fault(3, "inputs.in", "nothing is connected", "missing_input");
     expect(passingWords(passing(checked(missing), into("alone")))).toBe("Nothing is connected here yet.");
+  });
+});
+
+describe("in Live", () => {
+  const state = {
+    ...useEditor.getState(),
+    mode: "live" as const,
+    operators: OPERATORS,
+    // the draft reads from another element than the version that runs
+    history: past.start({ ...document, spec: { elements: [{ id: "high", type: "filter" }] } }),
+    deployed: document,
+    schemas: {},
+    running: { "numbers.out": columns },
+  };
+
+  test("the columns are those of the deployed version", () => {
+    expect(hasColumns(state)).toBe(true);
+    expect(wordsAt(state, into("high"))).toBe("Columns: machine (text, key), power (number, kW).");
+    expect(wordsAt({ ...state, mode: "edit" }, into("high"))).toBe("Nothing is connected here yet.");
+  });
+
+  test("nothing is said while nobody knows what runs, or of an earlier version", () => {
+    const unknown = { ...state, running: null };
+    const earlier = { ...state, looked: { document, marks: {}, streams: [] } };
+    for (const each of [unknown, earlier]) expect(wordsAt(each, into("high"))).toBe("");
   });
 });

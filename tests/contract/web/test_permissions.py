@@ -46,6 +46,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("GET", E, None, "viewer"),
     ("GET", f"{E}/history", None, "viewer"),
     ("GET", f"{P}/elements/alerts/state", None, "viewer"),
+    ("GET", f"{P}/streams", None, "viewer"),
     ("GET", f"{P}/streams/nothing/queue?reader=power", None, "viewer"),
     ("GET", f"{P}/streams/nothing/dead-letters", None, "viewer"),
     ("GET", f"{P}/streams/nothing/dead-letters/file", None, "viewer"),

@@ -276,6 +276,11 @@ def test_the_queue_of_a_stream_says_what_its_reader_has_read_and_what_waits(
     assert found(from_ms=1002) == [(3.5, True), (4.5, True)]
     columns = viewer.get(f"{path}?reader=power").json()["columns"]
     assert {"name": "mf01", "type": "integer", "unit": None} in columns
+    # the same for all streams, whether or not they have rows
+    running = viewer.get(f"/pipelines/{PIPELINE}/streams").json()
+    assert running["version"] == deployment.version.number
+    assert running["schemas"]["readings.out"]["fields"] == columns
+    assert running["schemas"].keys() >= {"power.out", "variation.out"}
     # the dashboard reads for a view, and nothing waits inside a group
     of_view = viewer.get(f"/pipelines/{PIPELINE}/streams/variation/queue?reader=chart").json()
     assert (of_view["known"], len(of_view["records"])) == (False, 3)

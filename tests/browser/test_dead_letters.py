@@ -87,7 +87,7 @@ def test_dead_letters_are_counted_on_the_card_grouped_by_reason_and_downloaded(
     dashboard.card("events").get_by_role("button", name="4 dead letters").click(timeout=SLOW_MS)
     expect(panel.get_by_text("2 reasons in 4 letters.")).to_be_visible()
     reasons = panel.get_by_role("list", name="Reasons")
-    newest = reasons.get_by_text("no JSON 2")
+    newest = reasons.get_by_role("cell", name="no JSON 2")
     expect(newest).to_be_visible()
     expect(reasons.get_by_text("no JSON 0")).to_have_count(0)
 
@@ -95,7 +95,11 @@ def test_dead_letters_are_counted_on_the_card_grouped_by_reason_and_downloaded(
     expect(more).to_have_count(1)  # the other reason has one letter
     more.click()
     expect(reasons.get_by_text("no JSON 0")).to_be_visible()
-    expect(reasons.get_by_text(f"topic {TOPIC}, partition 0, offset 0")).to_be_visible()
+    oldest = reasons.get_by_role("region", name="The newest rows").get_by_role("row").last
+    oldest.get_by_role("button", name=re.compile("^Open the row")).click()
+    expect(panel.get_by_role("region", name="The row")).to_contain_text(
+        f"Topic {TOPIC}, partition 0, offset 0"
+    )
     axe.look("the dead letters")
     shoot(page, "letters", 1440, 760)
 
@@ -171,6 +175,9 @@ def test_dead_letters_are_dropped_put_back_and_mended_in_a_grid(
     expect(grid.get_by_text("2 cells must be changed.")).to_be_visible()
     replay = grid.get_by_role("button", name="Replay 2 rows")
     expect(replay).to_have_attribute("aria-disabled", "true")
+    # one of them whole, as it came
+    grid.get_by_role("button", name=re.compile("^Open letter")).first.click()
+    expect(grid.get_by_role("region", name="The row")).to_contain_text(re.compile('{"n": "1?2,5"}'))
     axe.look("rows to mend")
     shoot(page, "mend", 1440, 420)
     grid.get_by_label("replace").fill(",")

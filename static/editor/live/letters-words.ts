@@ -1,5 +1,6 @@
 /** What the panel of dead letters asks and says. Pure. */
-import { instant, moment, plural } from "../../shared/format";
+import { capitalised, instant, moment, plural } from "../../shared/format";
+import type { RawRow } from "../../shared/rows/raw";
 import type {
   DeadLetters,
   LetterOrder,
@@ -43,7 +44,7 @@ export interface LetterSaid {
   raw: unknown;
   /** the stream from which the row was read */
   stream: string | null;
-  /** the partition and the offset there */
+  /** the partition and the offset there: "partition 0, offset 3" */
   place: string | null;
   key: string | null;
   timeMs: number | null;
@@ -57,7 +58,7 @@ export function letterOf({ value }: PeekRecord): LetterSaid {
   return {
     raw: letter.raw ?? value,
     stream: stream ?? null,
-    place: place ?? null,
+    place: place?.replace(" offset", ", offset") ?? null,
     key: typeof letter.key === "string" ? letter.key : null,
     timeMs: typeof letter.time_ms === "number" ? letter.time_ms : null,
   };
@@ -66,19 +67,19 @@ export function letterOf({ value }: PeekRecord): LetterSaid {
 /** A letter is written soon after its row: what lies nearer to it than this is the same time. */
 const NEAR_MS = 1000;
 
-/** When a row is of, its key and where it lies, as one line. `topics`: in which the rows lie, by stream. */
-export function rowLine(record: PeekRecord, topics: Readonly<Record<string, string>>): string {
-  const { stream, place, key, timeMs } = letterOf(record);
+/** A letter as a row of a table. `topics`: in which the rows lie, by stream. */
+export function rawRowOf(record: PeekRecord, topics: Readonly<Record<string, string>>): RawRow {
+  const { raw, stream, place, key, timeMs } = letterOf(record);
+  const id = `${record.partition}/${record.offset}`;
+  const at = timeMs === null ? record.at : new Date(timeMs).toISOString();
   const topic = topics[stream ?? ""];
   const arrived = instant(record.at);
   const said: string[] = [];
-  if (timeMs !== null) said.push(`time ${moment(timeMs)}`);
+  if (key !== null) said.push(`Key ${key}`);
+  if (place !== null) said.push(topic === undefined ? place : `topic ${topic}, ${place}`);
   if (arrived !== null && (timeMs === null || Math.abs(arrived - timeMs) > NEAR_MS))
     said.push(`dead letter since ${moment(arrived)}`);
-  if (key !== null) said.push(`key ${key}`);
-  if (place !== null)
-    said.push(topic === undefined ? place : `topic ${topic}, ${place.replace(" offset", ", offset")}`);
-  return said.join(" · ");
+  return { id, at, key, raw, lies: said.length > 0 ? `${capitalised(said.join(", "))}.` : "" };
 }
 
 /** How many rows are mended in one go. */

@@ -4,14 +4,14 @@ import { Download, PencilLine, Redo2, Trash2 } from "lucide-react";
 import { get } from "../../shared/api";
 import { plural, sentence } from "../../shared/format";
 import { roleReason } from "../../shared/page";
-import { cellText } from "../../shared/rows/cells";
+import { RawTable } from "../../shared/rows/raw-table";
 import { useSettled } from "../../shared/settled";
 import type { Allowed, DeadLetters as Letters, LetterGroup, PeekRecord } from "../../shared/types";
 import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import { ActionButton } from "./action-button";
 import { dropLetters, replayLetters, type Of } from "./letter-actions";
 import { LetterOrders } from "./letter-orders";
-import { filePath, letterOf, lettersPath, lettersWords, rowLine } from "./letters-words";
+import { filePath, lettersPath, lettersWords, rawRowOf } from "./letters-words";
 import { MendDialog } from "./mend";
 import { Nothing, Stale } from "./records";
 import "./letters.css";
@@ -88,7 +88,7 @@ function Group({ group, of, replay, topics, text, path, reload }: GroupProps) {
   return (
     <>
       <GroupHead group={group} />
-      {open ? <Rows path={path} /> : <Letter record={group.newest} topics={topics} />}
+      {open ? <Rows path={path} /> : <LetterTable records={[group.newest]} topics={topics} />}
       {group.count > 1 && (
         <button
           type="button"
@@ -158,15 +158,7 @@ function Actions({ group, of, replay, text, reload }: Omit<GroupProps, "path" | 
 function Rows({ path }: { path: string }) {
   const { data, error, reload } = useLoaded(path, (signal) => get<Letters>(path, signal), EVERY_MS);
   if (!data) return error === undefined ? <Skeleton lines={3} /> : <Problem error={error} onRetry={reload} />;
-  return (
-    <ul className="letters__rows" aria-label="The newest rows" tabIndex={0}>
-      {[...data.records].reverse().map((record) => (
-        <li key={`${record.partition}/${record.offset}`}>
-          <Letter record={record} topics={data.topics} />
-        </li>
-      ))}
-    </ul>
-  );
+  return <LetterTable records={[...data.records].reverse()} topics={data.topics} />;
 }
 
 function GroupHead({ group }: { group: LetterGroup }) {
@@ -180,13 +172,9 @@ function GroupHead({ group }: { group: LetterGroup }) {
   );
 }
 
-function Letter({ record, topics }: { record: PeekRecord; topics: Letters["topics"] }) {
-  return (
-    <>
-      <code className="code">{cellText(letterOf(record).raw)}</code>
-      <span className="muted small">{rowLine(record, topics)}</span>
-    </>
-  );
+function LetterTable({ records, topics }: { records: readonly PeekRecord[]; topics: Letters["topics"] }) {
+  const label = records.length > 1 ? "The newest rows" : "The newest row";
+  return <RawTable label={label} raws={records.map((record) => rawRowOf(record, topics))} />;
 }
 
 function Files({ pipeline, element }: Of) {

@@ -1,4 +1,5 @@
 /** The rows of dead letters while somebody mends them. Pure. */
+import type { ShownRow } from "../../shared/rows/cells";
 import type { Fault, LetterRows } from "../../shared/types";
 import { typesNeeded } from "../../shared/column-types";
 
@@ -35,6 +36,23 @@ export function rowsOf({ columns, rows }: LetterRows): MendRow[] {
     liesAt: row.lies_at && `${row.lies_at.partition}/${row.lies_at.offset}`,
     cells: [row.at ?? "", ...columns.map(({ name }) => textOf(row.cells[name]))],
   }));
+}
+
+/** A row as it opens whole: what came, and what its cells say now. `topic`: in which the row lies. */
+export function wholeOf(row: MendRow, topic: string): ShownRow {
+  const { offset, raw, reason, key, liesAt, cells } = row;
+  const [at, ...values] = cells;
+  const [partition, place] = liesAt?.split("/") ?? [];
+  const lies = liesAt === null ? "" : `, topic ${topic}, partition ${partition}, offset ${place}`;
+  return {
+    id: String(offset),
+    at: at || null,
+    key,
+    reason,
+    came: raw,
+    values: values.map((cell) => (cell === "" ? null : cell)),
+    lies: `Letter ${offset}, ${key === null ? "no key" : `key ${key}`}${lies}.`,
+  };
 }
 
 const textOf = (value: unknown): string => (value == null ? "" : String(value as string | number | boolean));

@@ -3,8 +3,10 @@ import { useId, useState } from "react";
 import { ApiError, get, post } from "../../shared/api";
 import { typeWords } from "../../shared/column-types";
 import { plural } from "../../shared/format";
+import { WholeRow } from "../../shared/rows/whole";
 import type { LetterOrder, LetterRows } from "../../shared/types";
 import { Dialog, DialogAction } from "../../shared/ui/dialog";
+import { Edges } from "../../shared/ui/edges";
 import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import { toast } from "../../shared/ui/toast";
 import { lettersOrderPath, type Of } from "./letter-actions";
@@ -22,10 +24,12 @@ import {
   replacedIn,
   replayBody,
   rowsOf,
+  wholeOf,
   type Faults,
   type MendColumn,
   type MendRow,
 } from "./mend-rows";
+import "../../shared/rows/table.css";
 import "./mend.css";
 
 const PAGE = 50;
@@ -179,54 +183,76 @@ interface CellsProps {
 }
 
 function Cells({ columns, rows, topic, page, faults, change }: CellsProps) {
+  const [open, setOpen] = useState<number | null>(null);
+  const whole = rows.find(({ offset }) => offset === open);
   return (
-    <div className="table-wrap mend__table" tabIndex={0} role="region" aria-label="Rows to mend">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Letter</th>
-            <th scope="col" title={`Partition and offset in ${topic}`}>
-              Lies at
-            </th>
-            <th scope="col">Key</th>
-            {columns.map((column) => (
-              <th key={column.name} scope="col">
-                {titleOf(column)}{" "}
-                {column.name !== AT && <span className="muted small">{typeWords(column.type)}</span>}
-              </th>
-            ))}
-            <th scope="col">As it came</th>
-          </tr>
-        </thead>
-        <tbody>
-          {pageOf(rows, page, PAGE).map(([row, place]) => (
-            <tr key={row.offset}>
-              <th scope="row" className="num">
-                {row.offset}
-              </th>
-              <td className="num">{row.liesAt}</td>
-              <td>{row.key}</td>
-              {columns.map((column, index) => (
-                <td key={column.name}>
-                  <Cell
-                    label={`${titleOf(column)} of letter ${row.offset}`}
-                    text={row.cells[index] ?? ""}
-                    fault={faults.get(placeOf(row, column))}
-                    write={(text) => change(changed(rows, place, index, text))}
-                    paste={(text) => change(pasted(rows, place, index, text))}
-                  />
-                </td>
-              ))}
-              <td>
-                <code className="mend__raw" title={`${row.reason}\n${row.raw}`}>
-                  {row.raw}
-                </code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <>
+      <Edges className="rowtable-place">
+        {(ref) => (
+          <div
+            ref={ref}
+            className="rowtable mend__table"
+            tabIndex={0}
+            role="region"
+            aria-label="Rows to mend"
+          >
+            <table className="rowtable__table">
+              <thead>
+                <tr>
+                  <th scope="col">Letter</th>
+                  <th scope="col" title={`Partition and offset in ${topic}`}>
+                    Lies at
+                  </th>
+                  {columns.map((column) => (
+                    <th key={column.name} scope="col">
+                      <span className="rowtable__name mono">{titleOf(column)}</span>
+                      {column.name !== AT && <span className="rowtable__type">{typeWords(column.type)}</span>}
+                    </th>
+                  ))}
+                  <th scope="col">As it came</th>
+                  <th scope="col">Key</th>
+                </tr>
+              </thead>
+              <tbody>
+                {pageOf(rows, page, PAGE).map(([row, place]) => (
+                  <tr key={row.offset} data-open={open === row.offset}>
+                    <th scope="row" className="num">
+                      <button
+                        type="button"
+                        className="rowtable__open"
+                        aria-label={`Open letter ${row.offset}`}
+                        onClick={() => setOpen(open === row.offset ? null : row.offset)}
+                      >
+                        {row.offset}
+                      </button>
+                    </th>
+                    <td className="num">{row.liesAt}</td>
+                    {columns.map((column, index) => (
+                      <td key={column.name}>
+                        <Cell
+                          label={`${titleOf(column)} of letter ${row.offset}`}
+                          text={row.cells[index] ?? ""}
+                          fault={faults.get(placeOf(row, column))}
+                          write={(text) => change(changed(rows, place, index, text))}
+                          paste={(text) => change(pasted(rows, place, index, text))}
+                        />
+                      </td>
+                    ))}
+                    <td className="mono" title={`${row.reason}\n${row.raw}`}>
+                      {row.raw}
+                    </td>
+                    <td className="muted">{row.key}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Edges>
+      {whole && (
+        <WholeRow row={wholeOf(whole, topic)} columns={columns.slice(1)} onClose={() => setOpen(null)} />
+      )}
+    </>
   );
 }
 

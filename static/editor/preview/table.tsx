@@ -1,4 +1,5 @@
 /** The rows of a preview. */
+import { RawTable } from "../../shared/rows/raw-table";
 import { RowTable } from "../../shared/rows/table";
 import type { ElementPreview } from "../../shared/types";
 import { shownWords } from "./path";
@@ -31,14 +32,11 @@ export function PreviewTable({
 export function PreviewLetters({ letters, count }: { letters: ElementPreview["letters"]; count: number }) {
   return (
     <div className="stack stack--tight">
-      <ul className="preview__letters">
-        {letters.map((letter, at) => (
-          <li key={at}>
-            <b>{letter.reason}</b>
-            {letter.raw && <code className="code">{letter.raw}</code>}
-          </li>
-        ))}
-      </ul>
+      <RawTable
+        label="Dead letters"
+        raws={letters.map((letter, at) => ({ ...letter, id: String(at), at: null, key: null }))}
+        reasons
+      />
       <p className="field__help">{shownWords(letters.length, count, false)} that it could not take.</p>
     </div>
   );

@@ -9,7 +9,7 @@ import {
   lettersWords,
   mendPath,
   orderWords,
-  rowLine,
+  rawRowOf,
   spanWords,
 } from "../live/letters-words";
 import { tabOf } from "../live/shown-tab";
@@ -102,18 +102,20 @@ test("before an order it says which rows are no part of it", () => {
 test("a letter shows its row, its time, its key and its place, or itself", () => {
   const said = { raw: "x,y", input: "in.out partition 0 offset 3", key: "m1", time_ms: 1000 };
   const letter = record(said);
-  const place = "partition 0 offset 3";
+  const place = "partition 0, offset 3";
   expect(letterOf(letter)).toEqual({ raw: "x,y", stream: "in.out", place, key: "m1", timeMs: 1000 });
   const unknown = { stream: null, place: null, key: null, timeMs: null };
   expect(letterOf(record("broken"))).toEqual({ raw: "broken", ...unknown });
   const later = { ...letter, at: "1970-01-01T00:01:00Z" };
   const topics = { "other.out": "fl.d.other.out", "in.out": "fl.d.in.out" };
-  expect(rowLine(later, topics)).toMatch(
-    /^time .*1970.* · dead letter since .*1970.* · key m1 · topic fl.d.in.out, partition 0, offset 3$/,
+  const row = rawRowOf(later, topics);
+  expect(row).toMatchObject({ id: "0/7", at: "1970-01-01T00:00:01.000Z", key: "m1", raw: "x,y" });
+  expect(row.lies).toMatch(
+    /^Key m1, topic fl.d.in.out, partition 0, offset 3, dead letter since .*1970.*\.$/,
   );
   // nobody waits for a letter: the time of its arrival says no more
-  expect(rowLine({ ...letter, at: "1970-01-01T00:00:01.4Z" }, {})).not.toContain("dead letter since");
-  expect(rowLine(record("broken"), {})).toBe("");
+  expect(rawRowOf({ ...letter, at: "1970-01-01T00:00:01.4Z" }, {}).lies).not.toContain("dead letter since");
+  expect(rawRowOf(record("broken"), {})).toMatchObject({ at: null, raw: "broken", lies: "" });
 });
 
 test("the mark of a card opens the dead letters of its element, and no other element's tab", () => {

@@ -11,6 +11,7 @@ import {
   replacedIn,
   replayBody,
   rowsOf,
+  wholeOf,
 } from "../live/mend-rows";
 
 const AT = "2024-05-01T12:00:00+00:00";
@@ -34,6 +35,18 @@ test("a row shows its key and where it lies", () => {
   expect(rows.map(({ key, liesAt }) => [key, liesAt])).toEqual([
     ["m1", "1/9"],
     ["m1", null],
+  ]);
+});
+
+test("a letter opens whole, with what came, and with the cells as they are now", () => {
+  expect(rows.map((row) => wholeOf(row, "readings"))).toMatchObject([
+    {
+      at: AT,
+      came: "{}",
+      values: ["m1", "21,5"],
+      lies: "Letter 3, key m1, topic readings, partition 1, offset 9.",
+    },
+    { at: null, values: [null, "7"], lies: "Letter 4, key m1." },
   ]);
 });
 

@@ -20,6 +20,10 @@ export interface ShownRow {
   values: unknown[];
   /** why an element could not take it */
   reason?: string | null;
+  /** the text that the element was given, where the values were read from it */
+  came?: string;
+  /** where it lies and since when, as a sentence; nothing where `record` says it */
+  lies?: string;
   /** the whole record as it lies in its topic */
   record?: PeekRecord;
   tone?: "waits";

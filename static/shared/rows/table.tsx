@@ -15,9 +15,11 @@ interface Props {
   timed?: boolean;
   /** that time in words: of ms since the epoch */
   timeWords?: (time_ms: number) => string;
+  /** for rows without a time: the first column says why each could not be taken */
+  reasons?: boolean;
   /** whether the key of each record is shown */
   keyed?: boolean;
-  /** opens a row; its time is the button */
+  /** opens a row; its time is the button, or else its reason */
   onOpen?: (row: ShownRow) => void;
   /** shows where a row came from */
   onTrace?: ((row: ShownRow) => void) | undefined;
@@ -33,6 +35,7 @@ export function RowTable({
   rows,
   timed = true,
   timeWords = moment,
+  reasons = false,
   keyed = false,
   onOpen,
   onTrace,
@@ -45,7 +48,7 @@ export function RowTable({
       rows.map(({ values }) => values[place]),
     ),
   );
-  const width = columns.length + Number(timed) + Number(keyed);
+  const width = columns.length + Number(timed) + Number(reasons) + Number(keyed);
   return (
     <Edges className="rowtable-place">
       {(ref) => (
@@ -55,6 +58,7 @@ export function RowTable({
             <thead>
               <tr>
                 {timed && <th scope="col">Time</th>}
+                {reasons && <th scope="col">Reason</th>}
                 {columns.map((column, place) => (
                   <th key={column.name} scope="col" className={numeric[place] ? "num" : undefined}>
                     <span className="rowtable__name mono" title={column.name}>
@@ -83,13 +87,18 @@ export function RowTable({
                   data-bad={row.reason != null}
                   data-tone={row.tone}
                   data-open={open === row.id}
-                  title={timed ? undefined : (row.reason ?? undefined)}
+                  title={timed || reasons ? undefined : (row.reason ?? undefined)}
                 >
                   {timed && (
                     <td className="muted num">
                       {onTrace && <Trace row={row} onTrace={onTrace} />}
                       <Time row={row} words={timeWords} onOpen={onOpen} />
                       {row.reason != null && <span className="rowtable__reason">{row.reason}</span>}
+                    </td>
+                  )}
+                  {reasons && (
+                    <td>
+                      <Reason row={row} onOpen={onOpen} />
                     </td>
                   )}
                   {columns.map((column, place) => (
@@ -119,6 +128,20 @@ function Trace({ row, onTrace }: { row: ShownRow; onTrace: (row: ShownRow) => vo
       onClick={() => onTrace(row)}
     >
       <CornerUpLeft aria-hidden="true" />
+    </button>
+  );
+}
+
+function Reason({ row, onOpen }: { row: ShownRow; onOpen?: ((row: ShownRow) => void) | undefined }) {
+  if (!onOpen) return <span className="rowtable__reason">{row.reason}</span>;
+  return (
+    <button
+      type="button"
+      className="rowtable__open rowtable__reason"
+      title="Open the row"
+      onClick={() => onOpen(row)}
+    >
+      {row.reason}
     </button>
   );
 }

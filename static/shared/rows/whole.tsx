@@ -15,12 +15,15 @@ interface Props {
 
 export function WholeRow({ row, columns, onClose, actions }: Props) {
   const then = instant(row.at);
-  const { record } = row;
+  const { record, key } = row;
+  const lies =
+    row.lies ??
+    (record && `Key ${key === null ? "none" : key}, partition ${record.partition}, offset ${record.offset}.`);
   return (
     <section className="wholerow" aria-label="The row">
       <div className="row row--between">
         <b className="num" title={exact(row.at)}>
-          {then === null ? "No time" : moment(then)}
+          {then === null ? "Its time is not known" : moment(then)}
         </b>
         <button
           type="button"
@@ -49,11 +52,8 @@ export function WholeRow({ row, columns, onClose, actions }: Props) {
           </div>
         ))}
       </dl>
-      {record && (
-        <p className="field__help">
-          Key {row.key === null ? "none" : row.key}, partition {record.partition}, offset {record.offset}.
-        </p>
-      )}
+      {row.came !== undefined && <code className="code wholerow__came">{row.came}</code>}
+      {lies && <p className="field__help">{lies}</p>}
       {actions && <div className="row row--wrap">{actions}</div>}
     </section>
   );

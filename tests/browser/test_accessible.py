@@ -146,6 +146,10 @@ def look_at_pages(axe: Axe, handover: str) -> None:
     page.get_by_role("button", name="Expand the menu").click()
     page.goto("/pipelines/")
     look_at_dialog(axe, page.get_by_role("button", name="New pipeline"), "New pipeline")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Import", exact=True).click()
+    chooser.value.set_files({"name": "hall.state", "mimeType": "application/zip", "buffer": b"none"})
+    look_at_shown(axe, page.get_by_role("dialog", name="Import hall.state"), "an import with a state")
     page.goto("/nodes/")
     look_at_dialog(axe, page.get_by_role("button", name="Add a machine"), "Add a machine")
     page.goto("/connections/")
@@ -164,13 +168,17 @@ def look_at_pages(axe: Axe, handover: str) -> None:
     axe.look("the command palette")
 
 
-def look_at_dialog(axe: Axe, button: Locator, name: str | re.Pattern[str]) -> None:
+def look_at_dialog(axe: Axe, button: Locator, name: str | re.Pattern[str], close: str = "Cancel") -> None:
     button.click()
-    dialog = axe.page.get_by_role("dialog", name=name)
+    about = f"the dialog {name if isinstance(name, str) else name.pattern}"
+    look_at_shown(axe, axe.page.get_by_role("dialog", name=name), about, close)
+
+
+def look_at_shown(axe: Axe, dialog: Locator, about: str, close: str = "Cancel") -> None:
     expect(dialog).to_be_visible()
     expect(dialog.get_by_role("status", name="Loading")).to_have_count(0)
-    axe.look(f"the dialog {name if isinstance(name, str) else name.pattern}")
-    dialog.get_by_role("button", name="Cancel").click()
+    axe.look(about)
+    dialog.get_by_role("button", name=close).last.click()
     expect(dialog).to_have_count(0)
 
 
@@ -243,6 +251,9 @@ def look_at_live_view(axe: Axe, dashboard: Dashboard) -> None:
     axe.look("the live view")
     look_at_lanes(axe, dashboard)
     look_at_dialog(axe, page.get_by_role("button", name="Undeploy", exact=True), "Undeploy watched?")
+    page.get_by_role("button", name="watched, pipeline menu").click()
+    export = page.get_by_role("menuitem", name="Export with its state")
+    look_at_dialog(axe, export, "Export with its state", close="Close")
     look_at_dialog(axe, dashboard.deploy_button, "Deploy changes of watched?")
     dashboard.select("numbers")
     place = panel.get_by_role("button", name="Say where its user is")

@@ -142,7 +142,7 @@ def test_a_route_tells_at_several_times_which_its_form_says_in_words(
 def test_an_alarm_is_red_on_its_card_lane_and_wall_until_somebody_silences_it(
     watched: str, dashboard: Dashboard, fogline: RunningFogline
 ) -> None:
-    page = dashboard.page
+    page, axe = dashboard.page, Axe(dashboard.page)
     with fogline.client() as client:
         of = {"pipeline": watched, "element": "positive"}
         rule = {"metric": "rate_low", "raise_at": 1_000_000, **of}
@@ -173,12 +173,14 @@ def test_an_alarm_is_red_on_its_card_lane_and_wall_until_somebody_silences_it(
                 alarm.get_by_role("button", name=f"{action}: ").click()
                 dialog = page.get_by_role("dialog", name=f"{action}: positive of watched")
                 dialog.get_by_label("Note").fill(f"{word} on purpose")
+                axe.look(f"the question whether to {action.lower()} an alarm")
                 dialog.get_by_role("button", name=action, exact=True).click()
                 expect(dialog).to_have_count(0)
                 expect(alarm.get_by_text(f": {word} on purpose")).to_contain_text(f"{word} by ")
             page.goto(f"/walls/{wall['id']}")
             expect(tile.locator(".wall-figure__value")).to_be_visible()
             expect(tile.get_by_label("active warning alarm")).to_have_count(0)
+            axe.expect_nothing()
         finally:
             client.delete(path).raise_for_status()
             client.delete(f"/api/v1/alarms/rules/{made.raise_for_status().json()['id']}").raise_for_status()

@@ -66,7 +66,7 @@ def deployed(fogline: RunningFogline) -> Iterator[httpx.Client]:
 def test_a_standby_is_kept_and_offered_and_the_element_moves_there_and_back(
     deployed: httpx.Client, dashboard: Dashboard
 ) -> None:
-    page, panel = dashboard.page, dashboard.live_panel
+    page, panel, axe = dashboard.page, dashboard.live_panel, Axe(dashboard.page)
     page.goto(f"/pipelines/{NAME}?mode=live")
     dashboard.select("keep")
     dashboard.open_tab("Replicas")
@@ -95,6 +95,11 @@ def test_a_standby_is_kept_and_offered_and_the_element_moves_there_and_back(
     dashboard.expect_handover_done("edge-a")
     handovers = deployed.get("/api/v1/handovers", params={"pipeline": NAME}).json()
     assert [(each["strategy"], each["outcome"]) for each in handovers] == [("standby", "done")] * 2
+    page.goto(f"/handovers/{handovers[0]['id']}")
+    expect(page.locator(".handover--done")).to_be_visible()
+    expect(page.get_by_role("status", name="Loading")).to_have_count(0)
+    axe.look("the page of a handover that is done")
+    axe.expect_nothing()
 
 
 def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(

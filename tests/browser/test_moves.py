@@ -118,6 +118,8 @@ def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_f
 def move_both_in_lanes(dashboard: Dashboard, target: str) -> None:
     """One after another, which goes on without the page, and is shown to whoever opens it."""
     page, queue = dashboard.page, dashboard.page.get_by_role("region", name="Moves in their order")
+    axe = Axe(page)
+    page.reload()  # the next page has it
     page.get_by_role("button", name="Live", exact=True).click()
     dashboard.arrange_in_lanes()
     dashboard.card("numbers").click()
@@ -125,6 +127,7 @@ def move_both_in_lanes(dashboard: Dashboard, target: str) -> None:
     dashboard.drag_to_lane("positive", target)
     page.mouse.up()
     question = page.get_by_role("dialog", name=f"Move 2 elements to {target}")
+    axe.look("a question about two moves")
     question.get_by_role("button", name=f"Move to {target}").click()
     # a screen reader hears each place
     told = page.get_by_role("status", name="Places in the queue")
@@ -132,7 +135,6 @@ def move_both_in_lanes(dashboard: Dashboard, target: str) -> None:
     expect(queue.get_by_role("listitem")).to_have_text(
         [re.compile(f"^numbers to {target}: "), re.compile(f"^positive to {target}: ")]
     )
-    axe = Axe(page)
     page.reload()
     expect(queue.get_by_role("listitem")).to_have_count(2)
     axe.look("the list of queued moves")

@@ -141,6 +141,13 @@ def test_a_wall_is_arranged_kept_and_shown_by_a_link_until_it_is_revoked(
     add_tile(page, "Table", "n", "value")
     expect(page.locator(".wall-table tbody tr").first).to_be_visible()
     axe.look("a wall that is changed")
+    chart.get_by_role("button", name=re.compile("^Actions of ")).click()
+    page.get_by_role("menuitem", name="Add a note").click()
+    notes = page.get_by_role("dialog", name="Notes")
+    notes.get_by_label("What happened").fill("A new tool")
+    axe.look("a note on a chart")
+    notes.get_by_role("button", name="Add the note").click()
+    expect(notes).to_have_count(0)
     arrange(page, figure, chart)
     expect(page.get_by_text("Saved", exact=True)).to_be_visible()
     places = [place_of(figure), place_of(chart)]

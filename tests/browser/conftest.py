@@ -15,6 +15,7 @@ from tests.waiting import wait_until
 
 _WINDOW = ViewportSize(width=1440, height=900)
 _START_S = 180
+_SITES = {"edge-a": "Hall 1", "edge-b": "Yard"}
 _WATCHED: dict[str, Any] = {
     "apiVersion": "fogline/v1",
     "kind": "Pipeline",
@@ -113,3 +114,14 @@ def watched(shared_fogline: RunningFogline) -> str:
         element = f"/api/v1/pipelines/{name}/elements/positive"
         wait_until(lambda: client.get(element).json()["rows_out_total"], "the first rows", _START_S)
     return name
+
+
+@pytest.fixture
+def sites(fogline: RunningFogline) -> Iterator[None]:
+    """Each node stands at a site of its own until the test is over: edge-a in Hall 1, edge-b in the Yard."""
+    with fogline.client() as client:
+        for node, site in _SITES.items():
+            client.patch(f"/api/v1/nodes/{node}", json={"site": site}).raise_for_status()
+        yield
+        for node in _SITES:
+            client.patch(f"/api/v1/nodes/{node}", json={"site": ""}).raise_for_status()

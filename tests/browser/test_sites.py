@@ -21,7 +21,6 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.browser, pytest.mark.full, pytest.mark.timeout(600)]
 
 NAME = "at-each-site"
-SITES = {"edge-a": "Hall 1", "edge-b": "Yard"}
 ENOUGH = 20
 DOCUMENT: dict[str, Any] = {
     "apiVersion": "fogline/v1",
@@ -44,14 +43,10 @@ DOCUMENT: dict[str, Any] = {
 
 
 @pytest.fixture
-def client(fogline: RunningFogline) -> Iterator[httpx.Client]:
-    """Signed in; each node stands at a site of its own, until the test is over."""
+def client(fogline: RunningFogline, sites: None) -> Iterator[httpx.Client]:
+    """Signed in; each node stands at a site of its own."""
     with fogline.client() as client:
-        for node, site in SITES.items():
-            client.patch(f"/api/v1/nodes/{node}", json={"site": site}).raise_for_status()
         yield client
-        for node in SITES:
-            client.patch(f"/api/v1/nodes/{node}", json={"site": ""}).raise_for_status()
 
 
 def test_a_part_is_copied_to_each_site_runs_there_and_all_of_it_is_joined(

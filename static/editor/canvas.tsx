@@ -224,7 +224,7 @@ function Drawing({
           nodeTypes={NODE_TYPES}
           edgeTypes={EDGE_TYPES}
           onNodesChange={takeOwnChanges}
-          {...(arranged && inLanes(arranged))}
+          {...(arranged ? inLanes(arranged) : AS_DRAWN)}
           onEdgesChange={takeEdgeChanges}
           onConnect={takeNewConnection}
           onConnectEnd={connectEnd}
@@ -296,6 +296,15 @@ const inLanes = ({ layout: _, cards: __, threads: ___, ...own }: Arranged) => ({
   nodeTypes: LANE_NODE_TYPES,
   edgeTypes: LANE_EDGE_TYPES,
 });
+
+const nothing = (): void => undefined;
+/** Said in full: where React Flow is given nothing, it goes on with what it was given in lanes. */
+const AS_DRAWN = {
+  onNodeDragStart: nothing,
+  onNodeDrag: nothing,
+  onNodeDragStop: nothing,
+  selectNodesOnDrag: true,
+};
 
 type Refusal = { reason: string; mends: Mend[] };
 

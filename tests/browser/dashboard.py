@@ -66,8 +66,8 @@ class Dashboard:
 
     def draw_stream(self, source: str, target: str) -> None:
         """Drags from the output of one element to the input of the other, whether it is taken or not."""
-        start = _middle(self.card(source).get_by_label(re.compile("^Output ")))
-        end = _middle(self.card(target).get_by_label(re.compile("^Input ")))
+        start = middle(self.card(source).get_by_label(re.compile("^Output ")))
+        end = middle(self.card(target).get_by_label(re.compile("^Input ")))
         mouse = self.page.mouse
         mouse.move(*start)
         mouse.down()
@@ -220,14 +220,14 @@ class Dashboard:
 
     def drag_to_lane(self, element: str, node: str) -> None:
         """Leaves it hanging there: the caller drops it."""
-        start, end = _middle(self.card(element)), _middle(self.lane(node))
+        start, end = middle(self.card(element)), middle(self.lane(node))
         self.page.mouse.move(*start)
         self.page.mouse.down()
         self.page.mouse.move(*end, steps=12)
 
     def drag_to_lane_by_finger(self, element: str, node: str) -> None:
         """And lets it go there."""
-        (x, y), (to_x, to_y) = _middle(self.card(element)), _middle(self.lane(node))
+        (x, y), (to_x, to_y) = middle(self.card(element)), middle(self.lane(node))
         session = self.page.context.new_cdp_session(self.page)
         touch = "Input.dispatchTouchEvent"
         for step in range(13):
@@ -266,7 +266,7 @@ class Dashboard:
 
     def hover(self, target: Locator) -> None:
         """Comes as a hand does, in many small moves: one jump onto it opens no tooltip."""
-        x, y = _middle(target)
+        x, y = middle(target)
         self.page.mouse.move(x - 6, y)
         self.page.mouse.move(x, y, steps=6)
 
@@ -277,7 +277,7 @@ class Dashboard:
         return self.page.request.post(path, data=body, headers=headers)
 
 
-def _middle(locator: Locator) -> tuple[float, float]:
+def middle(locator: Locator) -> tuple[float, float]:
     box = locator.bounding_box()
     assert box is not None, f"{locator} is not visible"
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, expect
 
-from tests.browser.dashboard import Dashboard
+from tests.browser.dashboard import Dashboard, middle
 from tests.browser.drafts import Draft
 from tests.waiting import wait_until
 
@@ -235,7 +235,8 @@ class Editor:
         if id is None:
             return False
         self.select(id)
-        node = self.random.choice(["edge-a", "edge-b"])
+        now = self.draft.elements[id].get("node")
+        node = self.random.choice([node for node in ("edge-a", "edge-b") if node != now])
         self.choice("node site").select_option(f"node {node}")
         self.dashboard.press("Escape")
         draft = deepcopy(self.draft)
@@ -264,7 +265,8 @@ class Editor:
         if id is None:
             return False
         self.select(id)
-        latency_ms = self.random.choice(LATENCIES_MS)
+        now = self.draft.elements[id].get("latency_ms")
+        latency_ms = self.random.choice([each for each in LATENCIES_MS if each != now])
         self.choice("latency_ms").select_option(str(latency_ms))
         self.dashboard.press("Escape")
         draft = deepcopy(self.draft)
@@ -461,12 +463,6 @@ class Editor:
         if self.page.evaluate(typing):
             self.dashboard.canvas.locator(".react-flow__pane").click(position={"x": 6, "y": 200})
             wait_until(lambda: not self.page.evaluate(typing), "the field to be left")
-
-
-def middle(target: Locator) -> tuple[float, float]:
-    box = target.bounding_box()
-    assert box is not None, f"{target} is not visible"
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 def is_free(place: dict[str, int], dx: int, dy: int, others: list[dict[str, int]]) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.axe import Axe
-from tests.browser.dashboard import Dashboard
+from tests.browser.dashboard import Dashboard, middle
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
@@ -77,6 +77,24 @@ def test_a_drop_on_a_lane_of_a_draft_pins_what_runs_and_undo_takes_it_back(
         saved(numbers="edge-a", positive="edge-a")
         expect(dashboard.lane("In the dashboard")).to_be_visible()
         dashboard.press("ControlOrMeta+z")
+        saved()
+
+        # as drawn again, a card that is dragged over where a lane was is moved, and pinned nowhere
+        x, y = middle(dashboard.lane("edge-b"))
+        page.get_by_role("button", name="As drawn").click()
+        expect(dashboard.canvas.locator(".lane-box")).to_have_count(0)
+        card = dashboard.card("numbers")
+        before = card.get_attribute("style")
+
+        def moved() -> bool:  # the view may still be on its way
+            page.mouse.move(*middle(card))
+            page.mouse.down()
+            page.mouse.move(x, y, steps=12)
+            page.mouse.up()
+            return card.get_attribute("style") != before
+
+        wait_until(moved, "the card to be moved")
+        expect(page.get_by_role("status", name="Draft saved")).to_be_visible()
         saved()
 
 

@@ -65,7 +65,7 @@ export function QueuePanel({ pipeline, edge }: { pipeline: string; edge: StreamE
   );
 }
 
-/** Of the deployed version, also where no row has come yet. */
+/** The columns of the deployed version, also where no row has come yet. */
 function Columns({ edge }: { edge: StreamEdge }) {
   const schema = useEditor(({ running }) => running?.[`${edge.source}.${edge.sourceHandle ?? "out"}`]);
   if (!schema) return null;

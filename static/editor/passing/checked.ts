@@ -6,7 +6,7 @@ import { isOfInput, passing, passingWords, type Checked, type Place } from "./pa
 
 type State = ReturnType<typeof useEditor.getState>;
 
-/** Of a version that is compared nobody knows the columns, and *Live* has those of what runs. */
+/** Nobody knows the columns of a version that is compared. *Live* has those of what runs. */
 export const hasColumns = ({ mode, looked, running }: State): boolean =>
   !looked && (mode === "edit" || running !== null);
 

@@ -47,7 +47,11 @@ class KillableServer:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        wait_until(self._answers, f"{self._what} to listen")
+        try:
+            wait_until(self._answers, f"{self._what} to listen")
+        except BaseException:
+            self.kill()
+            raise
 
     def kill(self) -> None:
         if self._process is not None and self._process.poll() is None:

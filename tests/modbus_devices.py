@@ -39,7 +39,8 @@ def main(port: int, journal: str | None) -> None:
         values: Sequence[int] | None,
     ) -> None:
         number = int(time() / CLOCK_S)
-        registers[CLOCK - start : CLOCK - start + 2] = number >> 16, number & 0xFFFF
+        if start <= CLOCK < start + len(registers) - 1:
+            registers[CLOCK - start : CLOCK - start + 2] = number >> 16, number & 0xFFFF
         if values is not None and journal is not None:
             keep(journal, values[0] << 16 | values[1])
 

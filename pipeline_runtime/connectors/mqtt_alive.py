@@ -8,11 +8,11 @@ import struct
 from dataclasses import dataclass
 from typing import Literal
 
-ASK_S = 4.0
+ASK_S = 2.5
 """A broker that has sent nothing for so long is asked for a sign of life."""
 ANSWER_S = 4.0
-"""A broker that does not answer for so long hangs. With 3 s, and 3 s until it was asked, a machine that was
-fully busy lost its connection, and messages came twice."""
+"""A broker that does not answer for so long hangs. With 3 s, a machine that was fully busy lost its
+connection, and messages came twice."""
 _INFO_BYTES = 256
 _AT_UNACKED, _AT_ACKED, _AT_UNSENT = 24, 120, 144  # in struct tcp_info of Linux
 
@@ -61,7 +61,8 @@ class Alive:
             self._heard_s, self._asked_s = now_s, None
         if (moved.received, moved.acknowledged) != (before.received, before.acknowledged):
             self._moved_s = now_s
-        if moved.under_way:
+        # Behind a question only the question is under way.
+        if moved.under_way and self._asked_s is None:
             self.under_way_s = now_s
         if self._asked_s is not None:
             return "hangs" if now_s - self._asked_s >= ANSWER_S else "wait"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -37,6 +38,8 @@ LOOK_S = 0.2
 """How often a thread looks whether the connection was lost."""
 CONFIRMED_S = 8.0
 """How long the broker may take to confirm what it was sent, from when it has it."""
+GOODBYE_S = 2.0
+"""How long an orderly end of a connection may take."""
 _WITH_WILL = "Disconnect with will message"
 _AUTHORITY_CODES = (0x86, 0x87)
 
@@ -64,7 +67,9 @@ class _Client(Client):
         begun = self.alive is not None or self.is_connected()
         if begun and now_s - self._looked_s >= THREAD_LOOKS_S:
             self._looked_s = now_s
-            with suppress(OSError):  # the library finds that it was lost
+            with suppress(
+                OSError, struct.error
+            ):  # the library finds that it was lost; an old system says less
                 self._look(line, now_s)
         return MQTTErrorCode.MQTT_ERR_SUCCESS
 
@@ -245,7 +250,16 @@ class Session:
             else:
                 self.client.disconnect()
         with suppress(Exception):
+            self._end_in_time()
             self.client.loop_stop()
+
+    def _end_in_time(self) -> None:
+        """A goodbye waits behind what is under way, which may take long."""
+        thread, line = self.client._thread, cast("socket.socket | None", self.client.socket())
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(GOODBYE_S)
+            if thread.is_alive() and line is not None:
+                line.shutdown(socket.SHUT_RDWR)
 
     def _on_connect(self, _: Any, __: Any, flags: Any, reason: Any, properties: Any) -> None:
         self.session_present = bool(flags.session_present)

@@ -104,16 +104,16 @@ class Requests:
             left_s = self._deadline_s - monotonic()
             if left_s <= 0:
                 raise KafkaTimeoutError("a broker did not answer in time")
-            if not read_at_once(self._transport(asked.node), self._net, left_s):
+            all_of_them = {
+                node: each.transport
+                for node, each in self._client._manager._conns.items()
+                if each is not None
+            }
+            if not read_at_once(all_of_them.get(asked.node), all_of_them.values(), self._net, left_s):
                 self._net.poll(timeout_ms=left_s * 1000)
         if future.exception is not None:
             raise future.exception
         return future.value
-
-    def _transport(self, node: int | None) -> Any:
-        """Returns what the connection to this broker reads from, or None."""
-        connection = self._client._manager._conns.get(node)
-        return None if connection is None else connection.transport
 
     # --- until it is answered
 

@@ -12,14 +12,14 @@ loop tells some ten things to a log of a level that nobody turns on.
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from select import POLLIN, poll
 from selectors import EVENT_READ
 from time import monotonic
 from typing import Any
 
-from kafka.errors import KafkaProtocolError
+from kafka.errors import KafkaConnectionError
 from kafka.net import selector
 from kafka.net.inet import KafkaNetSocket
 from kafka.net.selector import NetworkSelector, Task
@@ -34,15 +34,18 @@ def write_at_once() -> None:
     KafkaTCPTransport.write = _write
 
 
-def read_at_once(transport: Any, loop: NetworkSelector, seconds: float) -> bool:
+def read_at_once(transport: Any, others: Iterable[Any], loop: NetworkSelector, seconds: float) -> bool:
     """Waits for at most so long until something comes, and hands it to the connection. Returns whether
-    something came.
+    something came. `others`: all transports of the client.
 
-    If not, the loop has something to do: the connection uses TLS or has ended, somebody wakes the loop, or a
-    task of its own is due. Only the thread that uses the client may call this.
+    If not, the loop has something to do: the connection uses TLS or has ended, somebody wakes the loop, a
+    task of its own is due, or the kernel has not taken a whole request. Only the thread that uses the client
+    may call this.
     """
     socket_ = getattr(transport, "_sock", None)
     if socket_ is None or type(transport) is not KafkaTCPTransport or loop._ready:
+        return False
+    if any(each is not None and each._writing for each in others):
         return False
     if loop._scheduled:
         seconds = min(seconds, loop._scheduled[0][0] - monotonic())
@@ -60,8 +63,8 @@ def read_at_once(transport: Any, loop: NetworkSelector, seconds: float) -> bool:
     transport.last_read = monotonic()
     try:
         transport._protocol.data_received(data)
-    except KafkaProtocolError as error:
-        transport.abort(error)
+    except Exception as error:  # what no answer can be made of
+        transport.abort(KafkaConnectionError(error))
     return True
 
 

@@ -52,9 +52,8 @@ def element_measured(item: Mapping[str, Any], now: datetime) -> Measured:
 def _no_rows_s(item: Mapping[str, Any], now: datetime) -> float | None:
     """Returns for how long rows were missing. A pause does not count. One that never had a row counts from
     when it runs."""
-    known = [datetime.fromisoformat(each) for each in (item["last_row_at"], item["resumed_at"]) if each]
-    if not known and item["owner_since"]:
-        known = [datetime.fromisoformat(item["owner_since"])]
+    since = (item["last_row_at"] or item["owner_since"], item["resumed_at"])
+    known = [datetime.fromisoformat(each) for each in since if each]
     return max(0.0, (now - max(known)).total_seconds()) if known else None
 
 

@@ -9,6 +9,7 @@ Who needs only the service uses `start()` and `stop()`, or a `with` block:
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -26,6 +27,8 @@ import redis
 
 from pipeline_runtime.spark.jars import class_archive_options, java_executable, kafka_jars
 from workers.supervisor.tether import tethered
+
+log = logging.getLogger(__name__)
 
 _HOST = "127.0.0.1"
 _CLUSTER_ID = (
@@ -166,7 +169,7 @@ class Kafka(Service):
             return
         failure = self._format(data, properties)
         if failure is not None:
-            # This Java failed once, and nobody saw why.
+            log.warning("once more, because %s", failure)
             failure = self._format(data, properties)
         if failure is not None:
             raise ServiceFailed(failure)

@@ -34,6 +34,16 @@ def test_a_large_message_may_take_as_long_as_bytes_of_it_arrive() -> None:
     assert alive.under_way_s == 99 + ASK_S + ANSWER_S
 
 
+def test_a_question_on_a_slow_line_is_no_message_that_is_under_way() -> None:
+    alive, moved = Alive(0.0, STILL, 15.0), STILL
+    for asked_s in (ASK_S, 2 * ASK_S + 1, 3 * ASK_S + 2):
+        assert alive.look(asked_s, moved) == "ask"
+        assert alive.look(asked_s + 0.5, Moved(moved.received, moved.acknowledged, under_way=True)) == "wait"
+        moved = Moved(moved.received + 2, moved.acknowledged + 2, under_way=False)
+        assert alive.look(asked_s + 1, moved) == "wait"
+    assert alive.under_way_s == float("-inf")
+
+
 def test_a_broker_that_sends_all_the_time_is_asked_so_that_it_hears_something() -> None:
     alive = Alive(0.0, STILL, 15.0)
     looks = [alive.look(second, Moved(10 + second, 100, under_way=False)) for second in range(1, 32)]

@@ -109,7 +109,7 @@ def expected_reports(given_rows, every_s, reset):
         (
             at(second),
             len(values),
-            pytest.approx(statistics.fmean(values)) if values else None,
+            pytest.approx(statistics.fmean(values), abs=1e-9) if values else None,
             pytest.approx(statistics.stdev(values), abs=1e-6) if len(values) > 1 else None,
             min(values, default=None),
             max(values, default=None),

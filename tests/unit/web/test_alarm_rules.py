@@ -113,6 +113,7 @@ def test_what_is_looked_at_has_the_values_that_are_known() -> None:
         ("p", "Hall", _element("rests", status="paused")),
         ("p", "Hall", _element("never", last_row_at=None)),
         ("p", "Hall", _element("paused", resumed_at="2026-11-29T11:59:30+00:00")),
+        ("p", "Hall", _element("moved", last_row_at=None, resumed_at="2026-11-26T11:00:00+00:00")),
         ("p", "Hall", _element("comes", last_row_at=None, owner_since=None, status="starting")),
         ("p", "Hall", _element("broken", status="failed", heard=False, node="edge-b")),
         ("p", "Hall", _element("chart", status="view")),
@@ -120,7 +121,7 @@ def test_what_is_looked_at_has_the_values_that_are_known() -> None:
     found = subjects(elements, [_node("edge-a"), silent], NOW)
     by_title = {subject.title: (subject, known.values) for subject, known in found.items()}
     elements_of_hall = {
-        f"{each} of Hall" for each in ("Power", "Rests", "Never", "Paused", "Comes", "Broken")
+        f"{each} of Hall" for each in ("Power", "Rests", "Never", "Paused", "Moved", "Comes", "Broken")
     }
     assert set(by_title) == {*elements_of_hall, "edge-a", "edge-b"}
     power, values = by_title["Power of Hall"]
@@ -130,6 +131,8 @@ def test_what_is_looked_at_has_the_values_that_are_known() -> None:
     assert by_title["Never of Hall"][1]["no_rows_s"] == 3600.0
     # A pause is no time without rows.
     assert by_title["Paused of Hall"][1]["no_rows_s"] == 30.0
+    # Nor does one of long ago count where the last row is not known.
+    assert by_title["Moved of Hall"][1]["no_rows_s"] == 3600.0
     assert by_title["Comes of Hall"][1]["no_rows_s"] is None
     # An element that rests on purpose is not too slow.
     assert by_title["Rests of Hall"][1]["no_rows_s"] is by_title["Rests of Hall"][1]["rate_low"] is None

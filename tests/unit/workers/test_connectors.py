@@ -167,5 +167,4 @@ def test_whatever_waits_is_told_of_within_10_s() -> None:
     told_s["OPC UA"] = opcua_session.WATCH_S + opcua_session.ANSWER_S + passes_s
     told_s["PostgreSQL out"] = 1 + postgresql.ALIVE_S + passes_s
     told_s["a name server"] = name_servers.LOOK_UP_S + passes_s
-    assert told_s.pop("MQTT") + at_node_s < 12, "less patience loses connections on a busy machine"
     assert {name: seconds for name, seconds in told_s.items() if seconds + at_node_s > 10} == {}

@@ -53,6 +53,7 @@ import {
   startRenaming,
   takeNodeChanges,
   useEditor,
+  type Join,
 } from "./store";
 import { addForFile } from "./uploading";
 import { allSeen, letterScale, LookContext, lookAt, placesOf, readableView, ZOOM, type Look } from "./view";
@@ -364,8 +365,11 @@ function useDrop(editable: boolean) {
         event.preventDefault();
         const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
         const place = { x: at.x - CARD.width / 2, y: at.y - 32 };
-        if (type) addElement(type, place, (document, id) => inLaneAt(document, id, at));
-        files.forEach((file, n) => addForFile(file, { x: place.x, y: place.y + n * (CARD.height + 32) }));
+        const join: Join = (document, id) => inLaneAt(document, id, at);
+        if (type) addElement(type, place, join);
+        files.forEach((file, n) =>
+          addForFile(file, { x: place.x, y: place.y + n * (CARD.height + 32) }, join),
+        );
       },
     }),
     [editable, flow],

@@ -260,12 +260,10 @@ export function takeNodeChanges(changes: NodeChange<FlowNode>[]): void {
   commit(edits.moveElements(current(), places), `move ${[...settled].join(" ")}`);
 }
 
-/** `join`: what else the same step of undo does with the new element, such as connecting it. */
-export function addElement(
-  type: string,
-  at: Point,
-  join: (document: PipelineDocument, id: string) => PipelineDocument = (document) => document,
-): string | null {
+/** What else the same step of undo does with a new element, such as connecting it. */
+export type Join = (document: PipelineDocument, id: string) => PipelineDocument;
+
+export function addElement(type: string, at: Point, join: Join = (document) => document): string | null {
   const operator = useEditor.getState().operators.get(type);
   if (!operator) return null;
   const { document, id } = edits.addElement(current(), operator, at);

@@ -9,7 +9,7 @@ import { changeElement } from "./edits";
 import { isFor } from "./form/files";
 import { fieldsOf, type Field } from "./form/schema";
 import type { Point } from "./places";
-import { addElement, commit, current, useEditor } from "./store";
+import { addElement, commit, current, useEditor, type Join } from "./store";
 
 export const ownerOf = (element: string, parameter: string): string => `${element} ${parameter}`;
 
@@ -53,10 +53,10 @@ export function takerOf(
   return takers.find(({ operator }) => operator.inputs.length === 0) ?? takers[0] ?? null;
 }
 
-/** Adds the element that a dropped file is for, and uploads the file for it. */
-export function addForFile(file: File, at: Point): void {
+/** Adds the element that a dropped file is for, and uploads the file for it. `join`: as of `addElement`. */
+export function addForFile(file: File, at: Point, join?: Join): void {
   const taker = takerOf(useEditor.getState().operators.values(), file.name);
-  const id = taker && addElement(taker.operator.type, at);
+  const id = taker && addElement(taker.operator.type, at, join);
   if (taker && id) uploadFor(id, taker.parameter, file);
   else toast({ tone: "error", title: `No element takes ${file.name}` });
 }
@@ -64,7 +64,10 @@ export function addForFile(file: File, at: Point): void {
 /** The same for a file that is uploaded already. */
 export function addForStored({ name, reference }: StoredFile, at: Point): void {
   const taker = takerOf(useEditor.getState().operators.values(), name);
-  const id = taker && addElement(taker.operator.type, at);
-  if (taker && id) setFile(id, taker.parameter, reference);
-  else toast({ tone: "error", title: `No element takes ${name}` });
+  const withFile: Join = (document, id) =>
+    changeElement(document, id, {
+      params: { ...findElement(document, id)?.params, ...(taker && { [taker.parameter]: reference }) },
+    });
+  if (!taker || !addElement(taker.operator.type, at, withFile))
+    toast({ tone: "error", title: `No element takes ${name}` });
 }

@@ -109,7 +109,7 @@ function Item({
   };
   const admin = roleReason("admin");
   const used = item.used_by.length
-    ? `${listed(item.used_by)} ${item.used_by.length === 1 ? "uses" : "use"} it. Undeploy first, or choose another connection there.`
+    ? `${listed(item.used_by)} ${item.used_by.length === 1 ? "uses" : "use"} it. Undeploy these elements, or deploy them with another connection.`
     : null;
   const actions: [string, () => void, string | null][] = [["Test", onTest, roleReason("operator")]];
   if (!item.simulated)

@@ -25,6 +25,7 @@ type Start = { template: Template } | { file: StoredFile } | null;
 export function NewPipeline({ asked = false, file = null }: { asked?: boolean; file?: string | null }) {
   const locked = roleReason("editor");
   const [open, setOpen] = useState(asked && !locked);
+  const [first, setFirst] = useState(file);
   return (
     <>
       <button
@@ -36,7 +37,15 @@ export function NewPipeline({ asked = false, file = null }: { asked?: boolean; f
         <Plus aria-hidden="true" />
         New pipeline
       </button>
-      {open && <Form file={file} onClose={() => setOpen(false)} />}
+      {open && (
+        <Form
+          file={first}
+          onClose={() => {
+            setOpen(false);
+            setFirst(null);
+          }}
+        />
+      )}
     </>
   );
 }
@@ -51,11 +60,14 @@ async function made(title: string, start: Start): Promise<string> {
 
 function Form({ file, onClose }: { file: string | null; onClose: () => void }) {
   const [title, setTitle] = useState("");
-  const [chosen, setChosen] = useState<Start>(null);
+  const [suggested, setSuggested] = useState("");
+  // undefined: a file is asked for, and the list of files is not there yet
+  const [chosen, setChosen] = useState<Start | undefined>(file === null ? null : undefined);
   const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);
   const wrong = title === "" ? null : titleFault(title);
   const create = async () => {
+    if (chosen === undefined) return;
     setBusy(true);
     setError("");
     try {
@@ -65,7 +77,7 @@ function Form({ file, onClose }: { file: string | null; onClose: () => void }) {
       setBusy(false);
     }
   };
-  const ready = title !== "" && !wrong && !busy;
+  const ready = title !== "" && !wrong && !busy && chosen !== undefined;
   return (
     <Dialog
       open
@@ -99,7 +111,10 @@ function Form({ file, onClose }: { file: string | null; onClose: () => void }) {
           file={file}
           onChoose={(start) => {
             setChosen(start);
-            if (start && !title) setTitle("file" in start ? titleOf(start.file) : start.template.title);
+            if (!start || title !== suggested) return;
+            const next = "file" in start ? titleOf(start.file) : start.template.title;
+            setTitle(next);
+            setSuggested(next);
           }}
         />
       </div>
@@ -113,7 +128,7 @@ function StartFrom({
   file,
   onChoose,
 }: {
-  chosen: Start;
+  chosen: Start | undefined;
   file: string | null;
   onChoose: (start: Start) => void;
 }) {
@@ -122,17 +137,19 @@ function StartFrom({
   const { data } = useFiles();
   const files = offered(data ?? [], file);
   const asked = files.find((each) => each.id === file);
+  const gone = file !== null && data !== undefined && !asked;
   useEffect(() => {
-    if (asked) onChoose({ file: asked });
+    if (data && chosen === undefined) onChoose(asked ? { file: asked } : null);
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [asked?.id]);
+  }, [data]);
   const isChosen = (name: string) =>
-    chosen !== null && ("file" in chosen ? chosen.file.id : chosen.template.name) === name;
+    !!chosen && ("file" in chosen ? chosen.file.id : chosen.template.name) === name;
   return (
     <div className="field">
       <span className="field__label" id={id}>
         Start from
       </span>
+      {gone && <p className="field__error">The file is not there any more.</p>}
       <div className="templates" role="radiogroup" aria-labelledby={id}>
         <Choice
           title="Blank"
@@ -144,7 +161,7 @@ function StartFrom({
           <Choice
             key={each.id}
             title={each.name}
-            text={`A file with ${rows(each.rows ?? 0)}, uploaded ${ago(each.created_at)}: its averages and alarms.`}
+            text={`A file with ${rows(each.rows ?? 0)}, uploaded ${ago(each.created_at)}. The pipeline plays it.`}
             checked={isChosen(each.id)}
             choose={() => onChoose({ file: each })}
           />

@@ -87,7 +87,7 @@ def remove(actor: User, name: str, used_by: Collection[str]) -> None:
         raise Conflict(
             f'The connection "{name}" is used by {listed_and(list(used_by))}.',
             safe=SAFE,
-            next="Undeploy these, or let them use another connection first.",
+            next="Undeploy these elements, or deploy them with another connection.",
         )
     found.delete()
     audit(actor, "connection.delete", name)

@@ -59,7 +59,7 @@ export function FileList() {
           <h2>Upload a file to play it into a pipeline</h2>
           <p>
             Drop one here, or choose one: CSV and other text tables, Excel, JSON lines, Parquet, also as .gz,
-            .bz2, .xz, .zst or .zip. Fogline asks you if it can read something in two ways.
+            .bz2, .xz, .zst or .zip. If something can be read in two ways, Fogline asks you.
           </p>
           <UploadButton onTaken={taken} primary />
         </div>

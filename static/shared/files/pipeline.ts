@@ -17,9 +17,13 @@ export function offered(files: readonly StoredFile[], asked: string | null = nul
   return ready.filter(({ id }, index) => index < OFFERED_MAX || id === asked);
 }
 
+/** The endings of tables, and those of packed ones. */
+const ENDING =
+  /(\.(csv|tsv|tab|txt|dat|log|asc|json|jsonl|ndjson|xlsx|xlsm|xls|ods|parquet))?(\.(gz|bz2|xz|zst|zip))?$/i;
+
 /** "Readings of March.csv.gz" -> "Readings of March" */
 export const titleOf = ({ name }: Pick<StoredFile, "name">): string =>
-  (name.replace(/(\.[a-z0-9]{1,7}){1,2}$/i, "") || name).slice(0, TITLE_MAX);
+  (name.replace(ENDING, "") || name).slice(0, TITLE_MAX);
 
 /** A draft with the file's element alone. The server gives it its name. */
 export const draftOf = ({ reference }: Pick<StoredFile, "reference">): PipelineDocument => ({

@@ -1,5 +1,6 @@
 /** The table of rows that an element could not take, and the one that is open, whole. */
 import { useState } from "react";
+import type { RowColumn, ShownRow } from "./cells";
 import { rawRows, type RawRow } from "./raw";
 import { RowTable } from "./table";
 import { WholeRow } from "./whole";
@@ -12,9 +13,10 @@ interface Props {
 }
 
 export function RawTable({ label, raws, reasons = false }: Props) {
-  const [open, setOpen] = useState<string | null>(null);
+  // kept as it was: later rows may push it out of the table while somebody reads it
+  const [open, setOpen] = useState<{ row: ShownRow; columns: readonly RowColumn[] } | null>(null);
   const { columns, rows } = rawRows(raws);
-  const whole = rows.find(({ id }) => id === open);
+  const id = open?.row.id ?? null;
   return (
     <>
       <RowTable
@@ -24,10 +26,10 @@ export function RawTable({ label, raws, reasons = false }: Props) {
         timed={!reasons}
         reasons={reasons}
         keyed={rows.some(({ key }) => key !== null)}
-        open={open}
-        onOpen={({ id }) => setOpen(id === open ? null : id)}
+        open={id}
+        onOpen={(row) => setOpen(row.id === id ? null : { row, columns })}
       />
-      {whole && <WholeRow row={whole} columns={columns} onClose={() => setOpen(null)} />}
+      {open && <WholeRow row={open.row} columns={open.columns} onClose={() => setOpen(null)} />}
     </>
   );
 }

@@ -13,8 +13,6 @@ export interface RawRow {
   lies?: string;
 }
 
-/** A whole number with so many digits is another one once it is read. */
-const LONG_NUMBER = /\d{16}/;
 const AS_IT_CAME: RowColumn[] = [{ name: "as it came" }];
 
 /** In columns if each row is an object of JSON, else each whole in one column. */
@@ -24,7 +22,7 @@ export function rawRows(raws: readonly RawRow[]): { columns: RowColumn[]; rows: 
   const read = names.size > 0 && fields.every((each) => each !== null);
   const columns = read ? [...names].map((name) => ({ name })) : AS_IT_CAME;
   const rows = raws.map(({ raw, ...row }, place): ShownRow => {
-    const came = cellText(raw) ?? "";
+    const came = typeof raw === "string" ? raw : (cellText(raw) ?? "");
     const own = fields[place];
     if (!read || !own) return { ...row, values: [came] };
     return { ...row, came, values: columns.map(({ name }) => own[name]) };
@@ -33,12 +31,18 @@ export function rawRows(raws: readonly RawRow[]): { columns: RowColumn[]; rows: 
 }
 
 function fieldsOf(raw: unknown): Record<string, unknown> | null {
-  if (typeof raw !== "string" || LONG_NUMBER.test(raw)) return null;
+  if (typeof raw !== "string") return null;
   try {
     const value: unknown = JSON.parse(raw);
     const is = typeof value === "object" && value !== null && !Array.isArray(value);
-    return is ? (value as Record<string, unknown>) : null;
+    return is && !hasOtherNumber(value) ? (value as Record<string, unknown>) : null;
   } catch {
     return null;
   }
 }
+
+/** Returns whether a whole number in it has so many digits that it may be another one than the text says. */
+const hasOtherNumber = (value: unknown): boolean =>
+  typeof value === "object" && value !== null
+    ? Object.values(value).some(hasOtherNumber)
+    : Number.isInteger(value) && !Number.isSafeInteger(value);

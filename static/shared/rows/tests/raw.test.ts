@@ -19,3 +19,9 @@ test("rows of which one is no object, or has a number that would become another 
     expect(rows).toEqual([{ id: "a", at: null, key: null, reason: "no", values: [String(other)] }]);
   }
 });
+
+test("a computed fraction and digits in a text are no long numbers", () => {
+  const { columns, rows } = rawRows([raw("a", '{"x": 0.30000000000000004, "serial": "4711000012345678"}')]);
+  expect(columns.map(({ name }) => name)).toEqual(["x", "serial"]);
+  expect(rows[0]?.values).toEqual([0.30000000000000004, "4711000012345678"]);
+});

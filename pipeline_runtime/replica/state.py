@@ -57,6 +57,7 @@ class Tentative(NamedTuple):
 
     span: BatchSpan
     reads: Reads
+    own: bool  # this replica chose where it ends
 
 
 @dataclass
@@ -90,7 +91,8 @@ class ReplicaState:
     granted_at_ms: int = 0  # when `granted` began
     committing: bool = False  # `granted` is being committed, and the next batch may begin
     tentative: Tentative | None = None  # the next batch, if it has begun during the commit
-    ahead: bool = False  # the journal did not have the running batch when the batch was granted
+    ahead: bool = False
+    """the running batch is this replica's own, or the journal did not have it when it was granted"""
     span: BatchSpan | None = None  # the span of `granted`, or of the last batch
     reads: Reads = field(default_factory=Reads)  # the rows that `granted` has read
     draining: bool = False  # no further batch is granted
@@ -219,7 +221,7 @@ class ReplicaState:
         """Begins a batch. `shifted_ms`: the part of the pauses that this batch takes off the sources' clocks.
         It is None for another owner's batch, which has taken off all pauses up to now."""
         with self.changed:
-            batch = Tentative(BatchSpan(start, end), Reads())
+            batch = Tentative(BatchSpan(start, end), Reads(), own=shifted_ms is not None)
             if self.committing:
                 self.tentative = batch
             else:
@@ -229,7 +231,8 @@ class ReplicaState:
     def _begin(self, batch: Tentative) -> None:
         end = batch.span.end
         self.granted, self.span, self.granted_at_ms = end.seq, batch.span, int(time() * 1000)
-        self.ahead = end.seq not in self.view.commits
+        # A replica that was frozen may find its own batch in the journal already, committed by another owner.
+        self.ahead = batch.own or end.seq not in self.view.commits
         self.reads = batch.reads
 
     def begin_commit(self) -> None:

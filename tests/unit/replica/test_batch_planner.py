@@ -24,10 +24,10 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow
 from pipeline_runtime.replica import batch_planner as planner_module, release as release_module
-from pipeline_runtime.replica.core import followed_from, next_followed
+from pipeline_runtime.replica.core import Abandon, Granted, at_sink, followed_from, next_followed
 from pipeline_runtime.replica.input_offsets import MORE_RATIO, shares, slices_between
 from pipeline_runtime.replica.state import ReplicaState
-from tests.unit.replica.one_run import GROUP, Arrived, OneRun, run_of, state
+from tests.unit.replica.one_run import GROUP, SPEC, Arrived, OneRun, run_of, state
 from tests.waiting import PATIENCE_S
 
 SCHEMA = StreamSchema(fields=())
@@ -103,6 +103,27 @@ def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(i
     assert (granted and granted[1].seq) == (None if is_void else 4)
     # So the sink knows that whatever the journal has there by then is another's.
     assert made.ahead is not is_void
+
+
+def test_an_owner_that_is_frozen_while_it_looks_for_rows_is_fenced_and_not_called_not_deterministic() -> None:
+    """It wakes when its successor has committed another batch there, and grants its own all the same."""
+    made = state([1, 1, 1])
+    made.local = Seq(3)
+    permit: Any = SimpleNamespace(epoch=made.view.granted, expect_commit=lambda: None)
+    made.permit = permit
+    other = Commit(Epoch(9), Boundary(Seq(4), {"in-0": 11}, 4))
+
+    class Frozen(Arrived):
+        def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float, as_one: int) -> dict[str, int]:
+            made.view.apply(Claim(Epoch(9), "successor", "b"))
+            made.view.apply(other)
+            return {"in-0": ends["in-0"] + 4, "in-1": ends["in-1"]}
+
+    granted = run_of(made, offsets=Frozen()).planner._next()
+    assert granted is not None
+    assert granted.end.seq == 4
+    found = at_sink(made.facts(SPEC), Granted(granted.end, made.ahead, made.view.granted))
+    assert found == Abandon("seq 4 was committed by its new owner", fenced=True)
 
 
 def test_an_owner_that_waits_for_a_schema_registry_processes_what_lies_before_that() -> None:

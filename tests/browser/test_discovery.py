@@ -288,7 +288,7 @@ def say_who_uses_it(dashboard: Dashboard) -> None:
     expect(hall).to_contain_text(re.compile("Used by .+ of climate\\."))
     delete = hall.get_by_role("button", name="Delete: hall")
     expect(delete).to_be_disabled()
-    expect(delete).to_have_attribute("title", re.compile("^.+ of climate uses it\\. Undeploy first"))
+    expect(delete).to_have_attribute("title", re.compile("^.+ of climate uses it\\. Undeploy these elements"))
 
 
 def draw_climate(hands: Hands, dashboard: Dashboard, axe: Axe) -> None:

@@ -143,7 +143,8 @@ def test_one_whose_answer_may_take_long_is_told_of_and_does_not_end() -> None:
     assert running.taken.statuses[0].since_ms <= waits.since_ms <= time() * 1000 - 100
     ingester.let_go.set()
     assert running.intake.enough.wait(60)
-    assert running.stop().statuses[-1].state == "connected"
+    wait_until(lambda: running.status.state == "connected", "the words to be taken back")
+    running.stop()
     assert not running.hung.is_set()
 
 

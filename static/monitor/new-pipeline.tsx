@@ -153,7 +153,7 @@ function StartFrom({
       <div className="templates" role="radiogroup" aria-labelledby={id}>
         <Choice
           title="Blank"
-          text="An empty canvas."
+          text="An empty canvas. There you can start with a file of yours, too."
           checked={chosen === null}
           choose={() => onChoose(null)}
         />

@@ -92,7 +92,7 @@ def test_a_stream_opens_as_a_queue_which_is_searched_and_shows_one_row_whole(
     expect(page.locator(".passing td")).to_contain_text(["key", "n", "value"])
     page.keyboard.press("Enter")
     page.get_by_text("3 columns", exact=True).click()
-    expect(dashboard.live_panel.get_by_role("row", name="value number")).to_be_visible()
+    expect(dashboard.live_panel.get_by_role("row", name="value number", exact=True)).to_be_visible()
     rows = page.get_by_role("region", name="Rows of the stream").locator("tbody tr")
     expect(rows.first).to_be_visible()
     expect(page.get_by_text(re.compile("^Its reader has ")).first).to_be_visible()

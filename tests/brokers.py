@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import getpass
 import shutil
-import signal
-import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,19 +13,19 @@ from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from pipeline_runtime.operators.mqtt import MqttConnection
-from tests.ports import free_ports
+from tests.killable import Killable
 from tests.waiting import wait_until
 
 _PROGRAM = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
 
 
-class Broker:
+class Broker(Killable):
     """Keeps messages and sessions over a restart. `user`: who alone may come in, with the password
     "right"."""
 
     def __init__(self, directory: Path, user: str | None = None, *more: str) -> None:
         """`more`: further lines of its configuration."""
-        [self.port] = free_ports(1)
+        super().__init__("mosquitto")
         self._directory = directory
         self._config = directory / "mosquitto.conf"
         lines = [
@@ -50,41 +48,16 @@ class Broker:
             )
             lines += ["allow_anonymous false", f"password_file {passwords}"]
         self._config.write_text("\n".join(lines) + "\n")
-        self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Broker:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
-
-    def start(self) -> None:
+    def _spawn(self) -> subprocess.Popen[bytes]:
         with open(self._directory / "log.txt", "ab") as log:
-            self._process = subprocess.Popen(
-                [_PROGRAM, "-c", str(self._config)], stdout=log, stderr=subprocess.STDOUT
-            )
-        wait_until(self._answers, "mosquitto to listen")
+            return subprocess.Popen([_PROGRAM, "-c", str(self._config)], stdout=log, stderr=subprocess.STDOUT)
 
     def stop(self) -> None:
         """Ends it in order: it keeps what it has for its clients."""
         assert self._process is not None
         self._process.terminate()
         self._process.wait()
-
-    def kill(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGCONT)
-            self._process.kill()
-            self._process.wait()
-
-    def hang(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-
-    def go_on(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
 
     def connection(self, **fields: Any) -> MqttConnection:
         return MqttConnection.model_validate({"host": "127.0.0.1", "port": self.port, **fields})
@@ -121,9 +94,3 @@ class Broker:
             info.wait_for_publish(10)
         client.disconnect()
         client.loop_stop()
-
-    def _answers(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, "mosquitto has ended"
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0

@@ -25,14 +25,17 @@ def kept(journal: Path) -> Counter[int]:
     return Counter(map(int, journal.read_text().split())) if journal.exists() else Counter()
 
 
-class KillableServer:
-    """A module of the tests that serves a port: python -m MODULE PORT ARGUMENTS."""
+class Killable:
+    """A process that serves a port. A subclass says by `_spawn` how it starts."""
 
-    def __init__(self, what: str, module: str, *arguments: str) -> None:
+    def __init__(self, what: str) -> None:
         """`what`: what it is, in words."""
         [self.port] = free_ports(1)
-        self._what, self._module, self._arguments = what, module, arguments
+        self._what = what
         self._process: subprocess.Popen[bytes] | None = None
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
         self.start()
@@ -42,11 +45,7 @@ class KillableServer:
         self.kill()
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", self._module, str(self.port), *self._arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        self._process = self._spawn()
         try:
             wait_until(self._answers, f"{self._what} to listen")
         except BaseException:
@@ -72,3 +71,18 @@ class KillableServer:
         assert self._process.poll() is None, f"{self._what} has ended"
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+class KillableServer(Killable):
+    """A module of the tests: python -m MODULE PORT ARGUMENTS."""
+
+    def __init__(self, what: str, module: str, *arguments: str) -> None:
+        super().__init__(what)
+        self._module, self._arguments = module, arguments
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", self._module, str(self.port), *self._arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )

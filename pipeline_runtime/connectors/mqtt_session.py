@@ -67,9 +67,8 @@ class _Client(Client):
         begun = self.alive is not None or self.is_connected()
         if begun and now_s - self._looked_s >= THREAD_LOOKS_S:
             self._looked_s = now_s
-            with suppress(
-                OSError, struct.error
-            ):  # the library finds that it was lost; an old system says less
+            # The library finds that the connection was lost. An old system says less of it.
+            with suppress(OSError, struct.error):
                 self._look(line, now_s)
         return MQTTErrorCode.MQTT_ERR_SUCCESS
 

@@ -104,12 +104,8 @@ class Requests:
             left_s = self._deadline_s - monotonic()
             if left_s <= 0:
                 raise KafkaTimeoutError("a broker did not answer in time")
-            all_of_them = {
-                node: each.transport
-                for node, each in self._client._manager._conns.items()
-                if each is not None
-            }
-            if not read_at_once(all_of_them.get(asked.node), all_of_them.values(), self._net, left_s):
+            transports = {node: each.transport for node, each in self._client._manager._conns.items()}
+            if not read_at_once(transports.get(asked.node), transports.values(), self._net, left_s):
                 self._net.poll(timeout_ms=left_s * 1000)
         if future.exception is not None:
             raise future.exception

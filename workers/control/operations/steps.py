@@ -255,9 +255,8 @@ def _owner_awaited(each: GroupSeen) -> str:
         return f"{each.title}: {each.node} does not answer"
     if each.error is not None:
         return f"{each.title} on {each.node}: {each.error.removesuffix('.')}"
-    if each.state is None:
-        return f"{each.title} on {each.node}: it is about to start there"
-    return f"{each.title} on {each.node}: it {_state(each)}"
+    state = "about to start there" if each.state is None else each.state
+    return f"{each.title} on {each.node}: it is {state}"
 
 
 def _state(each: GroupSeen) -> str:

@@ -52,7 +52,8 @@ def new_topic(kafka: str, partitions: int) -> str:
 def users_topic(kafka: str, configs: dict[str, str]) -> str:
     name = f"tx-{uuid4().hex[:8]}"
     admin = KafkaAdminClient(bootstrap_servers=kafka)
-    admin.create_topics([NewTopic(name, 1, 1, topic_configs=configs)])
+    # The times of these tests are those of 1970, and the broker deletes by them.
+    admin.create_topics([NewTopic(name, 1, 1, topic_configs={"retention.ms": "-1", **configs})])
     admin.wait_for_topics([name])
     admin.close()
     return name

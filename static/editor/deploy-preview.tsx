@@ -282,7 +282,7 @@ function Places({ changes, document }: { changes: DeployChange[]; document: Pipe
         {nodes.size > 0 && `On ${plural(nodes.size, "node")}. `}
         {waits && "Fogline waits up to 90 s for a node that does not answer yet. "}
         {chosen &&
-          "If the load changes before you deploy, Fogline may choose other nodes for elements that are not pinned."}
+          "If the load changes before you deploy, Fogline may choose another node for an element for which the draft names none."}
       </p>
     </div>
   );
@@ -295,7 +295,9 @@ function Place({ each, document }: { each: DeployChange; document: PipelineDocum
       <td>
         <b>{name}</b>
       </td>
-      <td className="nowrap">{each.node ?? <span className="muted">no node</span>}</td>
+      <td className="nowrap">
+        {each.node ?? <span className="muted">{each.view ? "this dashboard" : "no node yet"}</span>}
+      </td>
       <td>
         {each.problem ? (
           <span className={each.waits ? "place__waits" : "place__wrong"}>

@@ -1,12 +1,18 @@
-import { ChevronDown, ChevronUp, CircleAlert, CircleCheck } from "lucide-react";
+import { ChevronDown, ChevronUp, CircleAlert, CircleCheck, CircleDashed } from "lucide-react";
 import { plural, sentence } from "../shared/format";
 import type { Fault } from "../shared/types";
 import { showFault, useEditor } from "./store";
-import { insist } from "./touched";
+import { insist, WAITING } from "./touched";
 
 function show(fault: Fault): void {
   insist([fault]);
   showFault(fault);
+}
+
+/** What the line says in place of a number of problems, if there is nothing to mend; otherwise null. */
+export function calmWords(faults: readonly Pick<Fault, "code">[]): string | null {
+  if (faults.length === 1 && faults[0]?.code === "empty") return "Nothing is drawn yet";
+  return faults.length > 0 && faults.every(({ code }) => code === WAITING) ? "Waiting for an import" : null;
 }
 
 /** The drawer below the canvas: every fault, one click from its field. */
@@ -14,6 +20,7 @@ export function Problems() {
   const faults = useEditor((state) => state.faults);
   const checked = useEditor((state) => state.checked);
   const open = useEditor((state) => state.problemsOpen) && faults.length > 0;
+  const calm = calmWords(faults);
   const toggle = () => useEditor.setState({ problemsOpen: !open });
   return (
     <section className="problems" aria-label="Problems">
@@ -26,8 +33,12 @@ export function Problems() {
       >
         {faults.length > 0 ? (
           <>
-            <CircleAlert className="problems__bad" aria-hidden="true" />
-            {plural(faults.length, "problem")}
+            {calm ? (
+              <CircleDashed className="muted" aria-hidden="true" />
+            ) : (
+              <CircleAlert className="problems__bad" aria-hidden="true" />
+            )}
+            {calm ?? plural(faults.length, "problem")}
             {open ? <ChevronDown aria-hidden="true" /> : <ChevronUp aria-hidden="true" />}
           </>
         ) : (

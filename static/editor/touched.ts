@@ -1,6 +1,6 @@
 /**
  * A field that still asks for a value says so quietly, until the user has been there or has tried to deploy.
- * What is wrong with a value is never quiet.
+ * A field that waits for the import of its file is always quiet. What is wrong with a value is never quiet.
  */
 import type { Fault } from "../shared/types";
 import { locate } from "../shared/document";
@@ -9,13 +9,16 @@ import { current, useEditor, type LocatedFault } from "./store";
 /** Codes of faults that say that something is still to be filled in. */
 const TO_DO = new Set(["missing", "missing_input", "string_too_short", "too_short"]);
 
+/** The code of a fault that goes by itself, once a file is imported. */
+export const WAITING = "waiting";
+
 const keyOf = (element: string, path: string): string => `${element} ${path}`;
 
 export const isQuiet = (
   touched: ReadonlySet<string>,
   element: string,
   { code, local }: Pick<LocatedFault, "code" | "local">,
-): boolean => TO_DO.has(code ?? "") && !touched.has(keyOf(element, local));
+): boolean => code === WAITING || (TO_DO.has(code ?? "") && !touched.has(keyOf(element, local)));
 
 /** The user leaves a field, whatever is in it. */
 export function touch(element: string, path: string): void {

@@ -22,7 +22,7 @@ PAUSE = re.compile(r"^((at most )?[0-9.]+ m?s|none)$")
 STARTING = "starts-late"
 PRIMARY = re.compile("button--primary")
 HERE = re.compile(
-    r"Placed on edge-a when it was deployed: the document pins it there\. .* ago|Moved here from edge-b"
+    r"Placed on edge-a when it was deployed: the draft names this node\. .* ago|Moved here from edge-b"
 )
 EXPECTED = re.compile(
     r"(Getting ready takes|which takes longest for .* \() ?up to about .* output pauses for (up to|less) "

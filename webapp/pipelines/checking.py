@@ -83,7 +83,8 @@ _FILE_PARAMETER = re.compile(r"spec\.elements\[(\d+)\]\.params\.(\w+)")
 
 
 def _with_file(document: dict[str, Any], fault: Fault) -> Fault:
-    """Puts the name of the uploaded file before the message of a fault about the file."""
+    """Puts the name of the uploaded file before the message of a fault about the file. Gives the code `waiting`
+    to a fault that goes by itself once the file is imported."""
     place = _FILE_PARAMETER.fullmatch(fault.path)
     if place is None or fault.code != "schema":
         return fault
@@ -91,8 +92,11 @@ def _with_file(document: dict[str, Any], fault: Fault) -> Fault:
     reference = params.get(place[2])  # the fault may be about a missing reference
     if not isinstance(reference, str) or not reference.startswith("upload:"):
         return fault
-    file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("name").first()
-    return fault if file is None else fault.model_copy(update={"message": f"{file.name}: {fault.message}"})
+    file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("name", "state").first()
+    if file is None:
+        return fault
+    code = "waiting" if file.state in (DataFile.State.LOOKING, DataFile.State.IMPORTING) else fault.code
+    return fault.model_copy(update={"message": f"{file.name}: {fault.message}", "code": code})
 
 
 def planned(document: PipelineDocument, deployment: str) -> tuple[GroupSpec, ...]:

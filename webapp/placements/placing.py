@@ -56,7 +56,6 @@ def groups_to_place(
             return replace(asks, pin=asked[group], pinned_by="the deployment asked for it")
         if node := pinned.get(group):
             by = _pinned_by(document, spec.elements[0].id, group, names)
-            by = "the document pins it there" if by == "pinned" else by
             return replace(asks, pin=node, pinned_by=by)
         return replace(
             asks,
@@ -174,5 +173,5 @@ def _pinned_by(document: PipelineDocument, id: str, group: str, names: Mapping[s
         if element.node is not None and group_of(document, element.id) == group
     ]
     if id in pinned or not pinned:
-        return "pinned"
-    return f"it runs as one with {names[pinned[0]]}, which is pinned there"
+        return "the draft names this node"
+    return f"it runs as one with {names[pinned[0]]}, for which the draft names this node"

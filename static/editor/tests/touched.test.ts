@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { DOCUMENT, OPERATORS } from "../../shared/tests/documents";
 import type { Pipeline } from "../../shared/types";
 import { open, useEditor } from "../store";
+import { calmWords } from "../problems";
 import { insist, isQuiet, touch } from "../touched";
 
 const fault = (code: string, local: string) => ({ code, local });
@@ -31,4 +32,16 @@ describe("a field that is still to be filled in", () => {
 test("a wrong value is told at once", () => {
   expect(quiet("greater_than", "params.size_s")).toBe(false);
   expect(quiet("schema", "params.column")).toBe(false);
+});
+
+test("a file that is being imported is no problem of the user's", () => {
+  touch("big", "params.file");
+  expect(quiet("waiting", "params.file")).toBe(true);
+  expect(calmWords([{ code: "waiting" }])).toBe("Waiting for an import");
+  expect(calmWords([{ code: "waiting" }, { code: "schema" }])).toBeNull();
+});
+
+test("an empty canvas has no problem yet", () => {
+  expect(calmWords([{ code: "empty" }])).toBe("Nothing is drawn yet");
+  expect(calmWords([])).toBeNull();
 });

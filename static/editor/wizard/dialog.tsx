@@ -9,6 +9,7 @@ import { Dialog, DialogAction } from "../../shared/ui/dialog";
 import { Choice, Text } from "../../shared/ui/field";
 import { useLoaded } from "../../shared/ui/parts";
 import { toast, toastError } from "../../shared/ui/toast";
+import { deploy } from "../deploy";
 import { commit, current, useEditor } from "../store";
 import { showAll } from "../view";
 import { freeTitle, makeWall, tilesOf, wallList } from "./wall";
@@ -134,18 +135,24 @@ function draw(source: string, wish: Wish): void {
   const drawn = made(current(), source, wish);
   commit(drawn.document);
   const pipeline = useEditor.getState().name;
-  const told = { tone: "done" as const, title: "It is drawn", text: "Deploy it, and it runs." };
+  const told = { tone: "done" as const, title: "It is drawn" };
+  const onWay = { title: "Deploy", run: () => void deploy() };
   if (!wish.wall) {
-    toast(told);
+    toast({ ...told, text: "Deploy it, and it runs.", actions: [onWay] });
     return;
   }
   makeWall(pipelineTitle(drawn.document), tilesOf(pipeline, wish, drawn))
-    .then((wall) =>
+    .then(({ id, title }) => {
+      const look = { title: "Open the wall", run: () => window.location.assign(wallPath(id)) };
+      const run = () => {
+        onWay.run();
+        toast({ ...told, text: `The wall ${title} shows it once it runs.`, actions: [look] });
+      };
       toast({
         ...told,
-        text: `Deploy it, and it runs. The wall ${wall.title} shows it then.`,
-        actions: [{ title: "Open the wall", run: () => window.location.assign(wallPath(wall.id)) }],
-      }),
-    )
+        text: `Deploy it, and it runs. The wall ${title} shows it then.`,
+        actions: [{ ...onWay, run }, look],
+      });
+    })
     .catch((error: unknown) => toastError("It is drawn, but its wall was not made", error));
 }

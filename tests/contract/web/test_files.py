@@ -359,22 +359,24 @@ def test_the_first_rows_are_shown_as_they_lie_and_as_they_are_read(
 
 
 # --- before it can be read ----------------------------------------------------------------------
-def fault_of(caller: Call, pipeline: Pipeline, document: dict[str, Any], file: DataFile) -> str:
+def fault_of(caller: Call, pipeline: Pipeline, document: dict[str, Any], file: DataFile) -> tuple[str, str]:
     changed = with_file(document, file)
     body = {"document": changed}
     faults = caller("editor").post(f"/pipelines/{PIPELINE}/validate", body).json()["faults"]
     (found,) = [fault for fault in faults if fault["path"].endswith("params.path")]
-    return str(found["message"])
+    return found["code"], found["message"]
 
 
 def test_a_file_that_is_not_imported_is_a_fault_that_says_what_to_do(
     caller: Call, central: Central, pipeline: Pipeline, document: dict[str, Any]
 ) -> None:
-    def words(file: DataFile) -> str:
-        return fault_of(caller, pipeline, document, file)
+    def words(file: DataFile, expected_code: str = "schema") -> str:
+        code, message = fault_of(caller, pipeline, document, file)
+        assert code == expected_code
+        return message
 
     file = uploaded(caller)
-    assert words(file) == "power.csv: it is being looked at; wait a moment"
+    assert words(file, "waiting") == "power.csv: it is being looked at; wait a moment"
     asks = looked(uploaded(caller), ASKED)
     assert words(asks) == (
         "power.csv: a question about it is open: Is 1.008 about one, or more than a thousand?"
@@ -384,7 +386,7 @@ def test_a_file_that_is_not_imported_is_a_fault_that_says_what_to_do(
     assert "somebody has to confirm how it is read" in words(confirm)
     file = looked(file)
     file_steps.progressed(file, 9, 18, 1)
-    assert words(file) == "power.csv: it is being imported, 50 % so far; wait until that is done"
+    assert words(file, "waiting") == "power.csv: it is being imported, 50 % so far; wait until that is done"
     caller("editor").post(f"/files/{file.pk}/cancel")
     assert "its import was cancelled; import it" in words(file)
     failed = looked(uploaded(caller))

@@ -239,11 +239,11 @@ def test_the_first_deployment_says_what_goes_where_and_why(caller: Call, documen
         return {item["element"]: item for item in answer["changes"]}
 
     assert {id: (item["node"], item["why"]) for id, item in told({}).items()} == {
-        "readings": ("edge-a", "pinned"),
-        "variation": ("edge-b", "pinned"),
-        "alerts": ("edge-b", "it runs as one with variation, which is pinned there"),
+        "readings": ("edge-a", "the draft names this node"),
+        "variation": ("edge-b", "the draft names this node"),
+        "alerts": ("edge-b", "it runs as one with variation, for which the draft names this node"),
         "power": ("cloud", "the fewest elements are there: 1 element"),
-        "archive": ("cloud", "pinned"),
+        "archive": ("cloud", "the draft names this node"),
         "chart": (None, "the dashboard shows it"),
     }
     # Where lines are known, it goes nearest to what it reads; and to a site that the draft names.

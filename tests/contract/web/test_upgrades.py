@@ -64,7 +64,12 @@ def test_elements_come_to_what_runs_and_go_after_saying_what_that_does(
     told = {item["element"]: item for item in editor.post(f"{P}/deploy", {"dry_run": True}).json()["changes"]}
     came, went = told.pop("loud"), told.pop("archive")
     assert (told["chart"]["view"], went["view"]) == (True, False)
-    assert (came["change"], came["title"], came["node"], came["why"]) == ("added", "Loud", "cloud", "pinned")
+    assert (came["change"], came["title"], came["node"], came["why"]) == (
+        "added",
+        "Loud",
+        "cloud",
+        "the draft names this node",
+    )
     assert (went["change"], went["title"]) == ("removed", deployment.name_of("archive"))
     assert {item["change"] for item in told.values()} == {"unchanged"}
     before = deployment.version_id

@@ -83,8 +83,8 @@ _FILE_PARAMETER = re.compile(r"spec\.elements\[(\d+)\]\.params\.(\w+)")
 
 
 def _with_file(document: dict[str, Any], fault: Fault) -> Fault:
-    """Puts the name of the uploaded file before the message of a fault about the file. Gives the code `waiting`
-    to a fault that goes by itself once the file is imported."""
+    """Puts the name of the uploaded file before the message of a fault about the file. A fault that goes by
+    itself, once the file is imported, gets the code `waiting`."""
     place = _FILE_PARAMETER.fullmatch(fault.path)
     if place is None or fault.code != "schema":
         return fault

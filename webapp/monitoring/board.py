@@ -13,6 +13,7 @@ from webapp.backends.control_state import control_state
 from webapp.handovers.facts import facts_by_element, group_facts
 from webapp.handovers.homes import elsewhere, moved_groups, settled_places
 from webapp.handovers.letters import settled_counts
+from webapp.json_types import Allowed
 from webapp.moments import iso_of, iso_of_ms
 from webapp.monitoring import schemas
 from webapp.monitoring.schemas import (
@@ -33,7 +34,7 @@ from webapp.pipelines.selectors import no_element
 from webapp.pipelines.shape import elements_of, goes_by_clock, groups_of, is_view, metadata_of, names_of
 from webapp.placements.group_state import FOLLOW_NOTES, GroupFacts, ReplicaFacts, actions_of, status_of
 from webapp.placements.models import ConnectorTrouble, Deployment
-from webapp.placements.schemas import CheckpointNote, ElementStatus
+from webapp.placements.schemas import CheckpointNote, ElementAction, ElementStatus
 from webapp.placements.selectors import Gaps, gaps_by_element, is_what_runs, troubles_by_element
 from webapp.policies.places import places_of
 from webapp.policies.schemas import UserPlaceNote
@@ -210,11 +211,7 @@ def element_json(
     now = {**status, **{key: rates.get(key) for key in ("rows_in_per_s", "rows_out_per_s")}} if heard else {}
     word = status_of(group)
     timed = now if word in PROCESSING else {}
-    actions = actions_of(group)
     lag_rows, lag_unknown = (None, None) if view else _lag(group, now, heard)
-    if view:
-        reason = "it is shown by the dashboard and runs on no node"
-        actions = {name: {"allowed": False, "reason": reason, "note": None} for name in actions}
     return {
         "id": element["id"],
         "type": element.get("type"),
@@ -263,8 +260,16 @@ def element_json(
         "user": user,
         "connector": _connector(now, element["id"]),
         "alarm": None,
-        "actions": actions,
+        "actions": _actions(group, view),
     }
+
+
+def _actions(group: GroupFacts, view: bool) -> dict[ElementAction, Allowed]:
+    actions = actions_of(group)
+    if not view:
+        return actions
+    reason = "it is shown by the dashboard and runs on no node"
+    return {name: {"allowed": False, "reason": reason, "note": None} for name in actions}
 
 
 def _connector(now: Mapping[str, Any], id: str) -> ConnectorNote | None:

@@ -2,14 +2,17 @@
 
 import cmath
 import math
+from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
+from scipy.signal import butter, lfilter, lfilter_zi
 
 from pipeline_runtime.operators.frequency_filter import FrequencyFilter, FrequencyFilterParams, sections
-from pipeline_runtime.trial import trial
-from tests.unit.operators.conftest import at, keyed_output, schema_of
+from pipeline_runtime.trial import processed, trial
+from tests.unit.operators.conftest import at, dicts, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", x="number")
 LOW = {"column": "x", "kind": "low-pass", "sample_rate_hz": 100, "high_cutoff_hz": 5}
@@ -62,6 +65,40 @@ def test_it_is_linear(values, factor):
     for params in (LOW, HIGH, BAND):
         once, scaled = filtered(params, values), filtered(params, [factor * value for value in values])
         assert scaled == pytest.approx([factor * value for value in once], abs=1e-6)
+
+
+def expected(params, values):
+    """The plain oracle of one key: SciPy's Butterworth filters, over all values at once.
+
+    A Butterworth filter of SciPy's order 2 has one second-order section. A band-pass is two filters.
+    """
+    found = np.array(values)
+    for kind, cutoff in (("high", "low_cutoff_hz"), ("low", "high_cutoff_hz")):
+        if cutoff in params and len(found):
+            b, a = butter(2, params[cutoff], kind, fs=params["sample_rate_hz"])
+            found, _ = lfilter(b, a, found, zi=lfilter_zi(b, a) * found[0])
+    return found.tolist()
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.one_of(st.none(), st.floats(-1e3, 1e3))), max_size=60),
+    st.sampled_from([LOW, HIGH, BAND]),
+    st.lists(st.integers(0, 60), max_size=4),
+)
+def test_it_equals_a_plain_oracle(given_rows, params, cuts):
+    rows = dicts([(n / 100, key, value) for n, (key, value) in enumerate(given_rows)], SCHEMA)
+    ends = sorted({min(cut, len(rows)) for cut in cuts} | {0, len(rows)})
+    batches = [{"in": rows[first:end]} for first, end in pairwise(ends)]
+    element = FrequencyFilter(FrequencyFilterParams(**params, key="k"))
+    found = processed(element, batches, {"in": SCHEMA}).rows
+    for key in "abc":
+        mine = [row for row in found if row["k"] == key]
+        assert [row["x"] for row in mine] == [value for k, value in given_rows if k == key]
+        assert all((row["x"] is None) == (row["filtered"] is None) for row in mine)
+        filtered_ = [row["filtered"] for row in mine if row["x"] is not None]
+        assert filtered_ == pytest.approx(
+            expected(params, [row["x"] for row in mine if row["x"] is not None]), abs=1e-6
+        )
 
 
 @pytest.mark.parametrize(

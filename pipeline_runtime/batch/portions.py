@@ -33,6 +33,8 @@ AHEAD_ROWS_MAX = 60_000
 """The most that a task holds read ahead, of all its partitions together, but for the portion that it read
 last."""
 AHEAD_BYTES_MAX = 32 * 1024 * 1024
+WAIT_MS = 200
+"""How long to wait for the records of a batch before the batch looks for them itself."""
 PARSED_BESIDE_MIN = 2_000
 """The texts of so many records take longer to parse than it takes to change threads."""
 
@@ -133,14 +135,21 @@ class PortionReader:
         self._topic_id = ""  # of the last range
 
     def held(self, start: int, end: int, topic_id: str = "") -> list[Portion] | None:
-        """Returns what `read` would yield, if all of it was read ahead and is known to be of that topic."""
-        if start != self._begin or topic_id != self._topic_id or not self._reader.is_of(topic_id):
+        """Returns what `read` would yield, if all of it was read ahead. All of that is of the topic of the
+        last range."""
+        if not self.is_next(start, topic_id) or not self.holds_all(end):
             return None
-        with self._lock:
-            if not self._ahead or self._ahead[-1][0] < end:
-                return None
         self._begin = end
         return self._taken(start, end)
+
+    def is_next(self, start: int, topic_id: str) -> bool:
+        """Returns whether a range begins where the last one ended, in the same topic."""
+        return start == self._begin and topic_id == self._topic_id
+
+    def holds_all(self, end: int) -> bool:
+        """Returns whether everything from the end of the last range to `end` was read ahead."""
+        with self._lock:
+            return len(self._ahead) > 0 and self._ahead[-1][0] >= end
 
     def read(self, start: int, end: int, topic_id: str = "") -> Iterator[Portion]:
         """Yields what is in the records with start <= offset < end. `topic_id` is that of the topic in which
@@ -184,18 +193,18 @@ class PortionReader:
             held = [coming for _, coming in self._ahead]
         return sum(coming.rows for coming in held), sum(coming.bytes for coming in held)
 
-    def read_one_ahead(self) -> tuple[int, int] | None:
-        """Reads one portion of what has been fetched behind the last range, and returns how many rows and
-        bytes it has. It does not wait. Returns None if nothing is there."""
-        found = self._reader.ahead(self._end, self._topic_id)
+    def read_one_ahead(self, wait_ms: int = 0) -> bool:
+        """Reads one portion of what lies behind the last range. Returns whether anything was there, or came
+        within `wait_ms`."""
+        found = self._reader.ahead(self._end, self._topic_id, wait_ms)
         if found is None:
-            return None
+            return False
         records, end = found
         coming = _Coming.of(records, self._item, self._registries)
         with self._lock:
             self._ahead.append((end, coming))
             self._end = end
-        return coming.rows, coming.bytes
+        return True
 
     def close(self) -> None:
         self._reader.close()
@@ -216,18 +225,24 @@ def _parsed_beside(
 
 
 def read_ahead(
-    readers: Collection[PortionReader], held: Collection[PortionReader], is_enough: Callable[[], bool]
+    readers: Collection[PortionReader],
+    held: Collection[PortionReader],
+    is_enough: Callable[[], bool],
+    waited_for: Callable[[], PortionReader | None] = lambda: None,
 ) -> None:
     """Reads ahead with each of `readers` in turn, until nothing is there, or `is_enough`, or all of `held`
-    hold as much as a task may."""
-    rows = sum(reader.ahead()[0] for reader in held)
-    size = sum(reader.ahead()[1] for reader in held)
+    hold as much as a task may. It waits for what `waited_for` returns."""
     left = deque(readers)
-    while left and rows < AHEAD_ROWS_MAX and size < AHEAD_BYTES_MAX and not is_enough():
+    while left and not is_enough() and not _is_full(held):
         reader = left.popleft()
-        if (read := reader.read_one_ahead()) is not None:
+        if reader.read_one_ahead(WAIT_MS if reader is waited_for() else 0):
             left.append(reader)
-            rows, size = rows + read[0], size + read[1]
+
+
+def _is_full(held: Collection[PortionReader]) -> bool:
+    ahead = [reader.ahead() for reader in held]
+    rows, size = sum(rows for rows, _ in ahead), sum(size for _, size in ahead)
+    return rows >= AHEAD_ROWS_MAX or size >= AHEAD_BYTES_MAX
 
 
 def _ends(records: Records) -> dict[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +160,8 @@ class GroupReader:
             self._partitions[group_input.index, part.partition] = reader
         self._read_last.add(reader)
         where = part.start, part.end, part.topic_id
+        if reader.is_next(part.start, part.topic_id):
+            self._ahead.wait_for(reader, partial(reader.holds_all, part.end))
         held = reader.held(*where)
         if held is None:
             self._ahead.pause()

@@ -1,13 +1,14 @@
 """A thread that reads topics in advance, next to the thread that runs a group's batches.
 
 Records are fetched, unpacked and parsed while a batch is processed and while it is committed. Much of that
-work is done by C code that lets other threads run Python.
+work is done by C code that lets other threads run Python. A batch whose rows are not all there waits for this
+thread. If it read them itself, the thread would have to stand still meanwhile.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from pipeline_runtime.batch.portions import PortionReader, read_ahead
 
@@ -19,6 +20,8 @@ class ReadingAhead:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._given: tuple[list[PortionReader], list[PortionReader]] | None = None
+        self._given_last: tuple[list[PortionReader], list[PortionReader]] | None = None
+        self._waited: tuple[PortionReader, Callable[[], bool]] | None = None
         self._is_paused = False
         self._is_reading = False
         self._failure: Exception | None = None
@@ -31,14 +34,27 @@ class ReadingAhead:
             self._raise()
             if not readers:
                 return
-            self._given, self._is_paused = (list(readers), list(held)), False
+            self._given = self._given_last = list(readers), list(held)
+            self._is_paused = False
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="reading ahead", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
 
+    def wait_for(self, reader: PortionReader, is_there: Callable[[], bool]) -> None:
+        """Returns when `is_there`, or when the thread does not come any further with this reader. Raises what
+        the thread has raised. The thread wakes whoever waits here after each portion that it has read."""
+        with self._changed:
+            if self._is_paused or self._given_last is None or is_there():
+                return
+            self._given, self._waited = self._given_last, (reader, is_there)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: is_there() or not (self._is_reading or self._given))
+            self._waited = None
+            self._raise()
+
     def pause(self) -> None:
-        """Returns when the thread reads nothing any more. It may have to end with some 10,000 rows. Raises
+        """Returns when the thread reads nothing any more. It may have to end with some 20,000 rows. Raises
         what the thread has raised."""
         with self._changed:
             self._given, self._is_paused = None, True
@@ -71,10 +87,19 @@ class ReadingAhead:
                 (readers, held), self._given = self._given, None
                 self._is_reading = True
             try:
-                read_ahead(readers, held, self._is_to_look)
+                read_ahead(readers, held, self._is_to_look, self._waited_for)
             except Exception as error:
                 with self._changed:
                     self._failure = error
 
     def _is_to_look(self) -> bool:
-        return self._is_paused or self._given is not None
+        with self._changed:
+            self._changed.notify_all()
+            return self._is_paused or self._given is not None
+
+    def _waited_for(self) -> PortionReader | None:
+        with self._changed:
+            if self._waited is None:
+                return None
+            reader, is_there = self._waited
+            return None if is_there() else reader

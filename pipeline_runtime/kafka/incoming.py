@@ -27,7 +27,7 @@ from pipeline_runtime.kafka.arrow_batches import Rows, is_own, rows_in
 from pipeline_runtime.kafka.cut_texts import cut_texts
 from pipeline_runtime.kafka.unpacking import BATCH_BYTES_MAX, RECORD_BYTES_MIN, UNREAD, unpack, unread_body
 
-ROWS_AT_ONCE = 10_000
+ROWS_AT_ONCE = 20_000
 """How many records are decoded at a time, or one batch if it is larger. Batches that become large when they
 are unpacked are fewer."""
 

@@ -76,17 +76,17 @@ class PartitionReader:
             raise RangeUnreadable(f"{self._name}, between the offsets {start} and {end}: {error}") from error
         self._next = end
 
-    def ahead(self, start: int, topic_id: str = "") -> tuple[Records, int] | None:
+    def ahead(self, start: int, topic_id: str = "", wait_ms: int = 0) -> tuple[Records, int] | None:
         """Returns the next records from `start` on, and the offset before which there are no others. Returns
-        None if none are here, if the last range did not end at `start`, or if another topic has the name by
-        now. It does not wait for records."""
+        None if none are here and none come within `wait_ms`, if the last range did not end at `start`, or if
+        another topic has the name by now."""
         consumer, polled = self._consumer, self._polled
         if consumer is None or self._next != start:
             return None
         self._next = -1
         try:
             if polled.next_offset is None:
-                self._poll(consumer, 0)
+                self._poll(consumer, wait_ms)
             if polled.next_offset is None:
                 self._next = start  # the consumer may have passed what only ends a transaction
                 return None

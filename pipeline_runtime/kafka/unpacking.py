@@ -29,8 +29,9 @@ BATCH_BYTES_MAX = 32 * 1024 * 1024
 their `buffer.memory` is 32 MiB."""
 SKIPPED_BYTES_MAX = 1024 * 1024 * 1024
 """The most bytes that are unpacked and thrown away to find the records behind a large one: about a second."""
-STUBS_MAX = 10_000
-"""The most records of a batch that are left out one by one. One stands for all that follow these."""
+STUBS_MAX = 20_000
+"""The most records of a batch that are left out one by one. One stands for all that follow these. It must not
+be less than `incoming.ROWS_AT_ONCE`."""
 RECORD_BYTES_MIN = 6
 """The fewest bytes of a record behind its length: six fields of one byte."""
 UNREAD = "fogline-unread"

@@ -65,7 +65,7 @@ class Partition:
     def is_of(self, topic_id: str) -> bool:
         return True
 
-    def ahead(self, start: int, topic_id: str) -> tuple[Records, int] | None:
+    def ahead(self, start: int, topic_id: str, wait_ms: int = 0) -> tuple[Records, int] | None:
         if self._next != start or not self._sizes:
             return None
         self._next = start + self._sizes.pop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.batch import portions
-from pipeline_runtime.batch.portions import PortionReader
+from pipeline_runtime.batch.portions import WAIT_MS, PortionReader
 from pipeline_runtime.batch.reading_ahead import ReadingAhead
 from tests.unit.batch.test_portions import INSIDE, Partition, reader_of, records_of, what_is_in
 from tests.waiting import wait_until
@@ -33,8 +34,10 @@ class Gated(Partition):
         super().__init__(RECORDS, sizes)
         self.may = threading.Semaphore(0)
         self.inside = threading.Event()
+        self.waited_ms: list[int] = []
 
-    def ahead(self, start: int, topic_id: str) -> Any:
+    def ahead(self, start: int, topic_id: str, wait_ms: int = 0) -> Any:
+        self.waited_ms.append(wait_ms)
         self.inside.set()
         self.may.acquire()
         try:
@@ -57,6 +60,8 @@ def test_batches_have_the_same_rows_however_far_the_thread_is(cuts: list[int], s
     with pytest.MonkeyPatch.context() as monkeypatch:
         reader, found = reader_of(monkeypatch, INSIDE, Partition(RECORDS, sizes)), []
         for start, end in pairwise(ends):
+            if reader.is_next(start, ""):
+                thread.wait_for(reader, partial(reader.holds_all, end))
             held = reader.held(start, end)
             if held is None:
                 thread.pause()
@@ -85,6 +90,49 @@ def test_what_is_held_is_taken_while_the_thread_reads(
     partition.may.release(2)
 
 
+def waits(thread: ReadingAhead, reader: PortionReader, end: int) -> threading.Thread:
+    """A batch that ends before `end` waits for its rows."""
+    batch = threading.Thread(target=thread.wait_for, args=(reader, partial(reader.holds_all, end)))
+    batch.start()
+    wait_until(lambda: thread._waited is not None, "the batch to wait")
+    return batch
+
+
+def test_a_batch_waits_until_the_thread_has_read_all_its_rows_and_the_thread_reads_on(
+    monkeypatch: pytest.MonkeyPatch, thread: ReadingAhead
+) -> None:
+    partition = Gated([3] * 5)
+    reader = begun(monkeypatch, partition)
+    thread.go_on([reader], [reader])
+    assert partition.inside.wait(30)
+    batch = waits(thread, reader, 10)
+    partition.may.release()
+    wait_until(lambda: reader.ahead()[0] == 3 and partition.inside.is_set(), "the second portion to be begun")
+    assert batch.is_alive()
+    partition.may.release()
+    batch.join(30)
+    assert not batch.is_alive()
+    assert reader.held(5, 10) is not None
+    assert partition.inside.wait(30), "it does not stand still for the batch"
+    assert partition.waited_ms == [0, WAIT_MS, 0], "what nobody waits for must not hold up a stop"
+    partition.may.release(4)
+
+
+def test_a_batch_waits_for_rows_that_come_late_and_not_for_those_that_do_not_come(
+    monkeypatch: pytest.MonkeyPatch, thread: ReadingAhead
+) -> None:
+    partition = Gated([3])
+    reader = begun(monkeypatch, partition)
+    thread.go_on([reader], [reader])
+    assert partition.inside.wait(30)
+    batch = waits(thread, reader, 10)
+    partition.may.release(3)
+    batch.join(30)
+    assert not batch.is_alive()
+    assert partition.waited_ms[-1] == WAIT_MS
+    assert (reader.ahead()[0], reader.held(5, 10)) == (3, None)
+
+
 def test_a_pause_waits_for_what_is_being_read_and_nothing_is_begun_before_it_goes_on(
     monkeypatch: pytest.MonkeyPatch, thread: ReadingAhead
 ) -> None:
@@ -111,7 +159,7 @@ def test_what_the_thread_raises_is_raised_by_the_batch(
 ) -> None:
     reader = begun(monkeypatch, Partition(RECORDS, [4]))
 
-    def fails() -> None:
+    def fails(_: int) -> None:
         raise MemoryError("no room")
 
     monkeypatch.setattr(reader, "read_one_ahead", fails)
@@ -160,8 +208,8 @@ def test_what_the_thread_raises_at_a_stop_is_nothing_to_the_next_batches(
     reader = begun(monkeypatch, partition)
     read = reader.read_one_ahead
 
-    def fails() -> None:
-        read()
+    def fails(_: int) -> None:
+        read(0)
         raise MemoryError("no room")
 
     monkeypatch.setattr(reader, "read_one_ahead", fails)

@@ -128,15 +128,16 @@ def test_ranges_have_the_records_of_kafka_python(
 
 
 def test_many_records_are_decoded_some_at_a_time_and_the_rest_is_kept() -> None:
-    per_batch = [Sent(NOW_MS, b"k", b"%d" % number, []) for number in range(3_000)]
-    log = b"".join(bytes_of(per_batch, 3_000 * number) for number in range(5))
-    found = polled(log)
-    first = found.take(10, 14_999)
-    assert first.offsets.tolist() == list(range(10, 12_000))
-    assert len(first) <= ROWS_AT_ONCE + 3_000
-    assert found.take(12_000, 14_999).offsets.tolist() == list(range(12_000, 14_999))
-    assert found.next_offset == 14_999
-    assert found.take(14_999, 15_000).values.to_pylist() == [b"2999"]
+    size = ROWS_AT_ONCE * 3 // 10
+    per_batch = [Sent(NOW_MS, b"k", b"%d" % number, []) for number in range(size)]
+    log = b"".join(bytes_of(per_batch, size * number) for number in range(5))
+    found, end = polled(log), 5 * size
+    first = found.take(10, end - 1)
+    assert first.offsets.tolist() == list(range(10, 4 * size))
+    assert len(first) <= ROWS_AT_ONCE + size
+    assert found.take(4 * size, end - 1).offsets.tolist() == list(range(4 * size, end - 1))
+    assert found.next_offset == end - 1
+    assert found.take(end - 1, end).values.to_pylist() == [b"%d" % (size - 1)]
     assert found.next_offset is None
 
 

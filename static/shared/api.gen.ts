@@ -2473,8 +2473,9 @@ export interface TileState {
 /**
  * The event time of a row, made of one column or of several that are joined by a space.
  *
- * `format` is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `labview_s`, `filetime` or
- * `dotnet_ticks`; `excel_days`, `excel_days_1904`, `matlab_days`, `julian_days` or `modified_julian_days`;
+ * `format` is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `labview_s`, `ntp_s`, `filetime`
+ * or `dotnet_ticks`; `excel_days`, `excel_days_1904`, `matlab_days`, `julian_days` or
+ * `modified_julian_days`;
  * or a pattern of strptime. A pattern of several columns names the parts in their order. `%S` may have a
  * fraction, `24:00` is the next midnight, and `seconds_of_day` is the seconds since the midnight of the date
  * before it.

@@ -28,7 +28,7 @@ from webapp.imports.encoding_words import encoding_words
 from webapp.imports.faults import ImportFault
 from webapp.imports.fixed import text_of
 from webapp.imports.json_document import arrays_of
-from webapp.imports.other_forms import refuse_answer, refuse_lines
+from webapp.imports.other_forms import refuse_document, refuse_lines
 from webapp.imports.preview import preview
 from webapp.imports.reading import Choice, Detection, Reading
 from webapp.imports.sample import CHOICES_MAX, Head, kind_of, read_text_head
@@ -150,7 +150,7 @@ def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     except LookupError as error:
         raise ImportFault(f"There is no encoding {encodings[0]}.", None, "Choose another one.") from error
     if text.lstrip()[:1] in ("{", "["):
-        refuse_answer(text)
+        refuse_document(text)
     if arrays := head.arrays or tuple(arrays_of(text)):
         return _in_encodings(
             head,

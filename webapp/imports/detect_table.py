@@ -308,7 +308,8 @@ def _place_notes(table: Table) -> list[str]:
     if place.header is not None:
         notes.append(f"Line {place.header} holds the column names.")
     else:
-        notes.append("There are no column names.")
+        above = bool(place.names) and place.names == table_place.names_of_attributes(table.facts.rows)
+        notes.append("Lines above the rows name the columns." if above else "There are no column names.")
     if place.units is not None:
         notes.append(f"Line {place.units} holds the units.")
     if place.first > max(place.header or 0, place.units or 0, 1) + 1 or (place.header or place.first) > 1:

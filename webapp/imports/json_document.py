@@ -26,6 +26,7 @@ _LEFT_OVER = 2_000  # so many characters of text that is no JSON become one dead
 _READ_AT_ONCE = 1 << 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
+_BEHIND = re.compile(r"[ \t\r\n\x1e]*")
 _KEYS_OF_NAMES = ("columns", "fields", "header", "headers", "names")
 _DECODER = json.JSONDecoder()
 
@@ -241,6 +242,10 @@ class _Document:
             yield text.replace("\n", " ").replace("\r", " ")
         if not mark:
             yield "the document ends before its array does"
+            return
+        self.at += 1
+        if self.passed(_BEHIND) in ("{", "["):
+            yield "another document begins behind the array, and is not read"
 
 
 def series_rows(value: Any) -> list[dict[str, Any]] | None:

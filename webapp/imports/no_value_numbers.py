@@ -15,7 +15,10 @@ _USUAL_WORDS = """
 -32767 -32768 -2147483648 999.9 999.99 6999 7999 9999 9999.9 9999.99 99999 999999 32767 65535 2147483647
 4294967295 1e20 -1e20
 """
-USUAL = frozenset(map(float, _USUAL_WORDS.split()))
+_ENDS_OF_REGISTERS = (32767, -32767, -32768, 65535, 2147483647, -2147483648, 4294967295)
+_SCALED = frozenset(end / scale for end in _ENDS_OF_REGISTERS for scale in (10, 100, 1000))
+"""The first and the last whole number of a register, with the decimals of a measurement: 3276.7 is 32767."""
+USUAL = frozenset(map(float, _USUAL_WORDS.split())) | _SCALED
 """Numbers that loggers write in place of a missing value."""
 
 HUGE = 1e29  # a larger number is never a measurement

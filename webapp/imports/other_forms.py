@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from webapp.imports.faults import ImportFault
@@ -18,17 +19,52 @@ _FRAMES = re.compile(
 _ROW_IN_QUOTES = re.compile(r'"((?:[^"]|"")*)"')
 _NAME_AND_VALUE = re.compile(r'(?:^|\s)[A-Za-z_][\w.]{0,40}=(?:"(?:[^"\\]|\\.)*"|\S*)')
 _SPACED_VALUE = re.compile(r'\s[A-Za-z_][\w.]{0,40}="[^"]*\s[^"]*"')
+_RECORD_SEPARATOR, _BETWEEN_DOCUMENTS = "\x1e", " \t\r\n,\x1e"
 _INSERT = re.compile(r"\s*INSERT\s+INTO\s", re.IGNORECASE)
 
 
-def refuse_answer(text: str) -> None:
-    """Raises ImportFault if a JSON document is the answer of Grafana or InfluxDB to a query."""
+_SENML = re.compile(r'\s*\[\s*\{[^{}]*"(?:bn|bt)"\s*:[^{}]*\}')
+"""The first record of a pack of SenML. It has the base of the names and times of all records."""
+
+
+def refuse_document(text: str) -> None:
+    """Raises ImportFault if the text is an answer of Grafana or InfluxDB, SenML, or several documents one
+    after the other."""
+    _refuse_several(text)
+    if _SENML.match(text[:_BEGIN_CHARACTERS]):
+        raise ImportFault(
+            "The document is SenML. Names and times of its records count from a base name and a base time "
+            "(bn, bt).",
+            "line 1",
+            "Resolve the records (RFC 8428, 4.6), so that each has its whole name and time, and upload them.",
+        )
     if _FRAMES.search(text[:_BEGIN_CHARACTERS]):
         raise ImportFault(
             "The document is an answer of Grafana or InfluxDB, whose values stand apart from their names.",
             "line 1",
             "In Grafana, open the panel's menu, choose Inspect, Data, Download CSV, and upload that file. "
             "From InfluxDB, ask for CSV.",
+        )
+
+
+def _refuse_several(text: str) -> None:
+    """Raises ImportFault if JSON documents of several lines stand one after the other."""
+    begin = text.lstrip()
+    try:
+        end = json.JSONDecoder().raw_decode(begin)[1]
+    except (ValueError, RecursionError):
+        return
+    rest = begin[end:].lstrip(_BETWEEN_DOCUMENTS)
+    first, between = begin[:end], begin[end : len(begin) - len(rest)]
+    is_of_lines = first.startswith("{") and "\n" not in first and "\n" in between
+    is_another = rest.startswith(("{", "[")) and not is_of_lines
+    if is_another or text.startswith(_RECORD_SEPARATOR):
+        line = text[: len(text) - len(rest)].count("\n") + 1
+        raise ImportFault(
+            "The file holds several JSON documents one after the other, and not one in each line.",
+            f"line {line:,}",
+            "Write each record into a line of its own, and upload that file. For objects, `jq -c . FILE` "
+            "does so, and for arrays of objects `jq -c '.[]' FILE`.",
         )
 
 

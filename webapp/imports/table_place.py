@@ -22,6 +22,8 @@ ROWS_LIKE = 20
 FOOTER_MAX = 60
 _TIMES_SHARE = 0.9
 _FORMAT = re.compile(r"\d{1,3}[snd]")
+_ATTRIBUTE = re.compile(r"\s*@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s", re.IGNORECASE)
+"""A line of an ARFF file that names a column."""
 # Share of a column's cells that must be numbers or times, for the column to be one of data.
 _TYPED_SHARE = 0.6
 # Share of the cells of a row below names that must be units, and the greatest length of a unit.
@@ -31,8 +33,8 @@ _UNITS_SHARE, _UNIT_CHARACTERS = 0.6, 24
 @dataclass(frozen=True)
 class Place:
     """The place of a table. Line numbers are from 1. `width` is the usual number of cells. `names` are those
-    of the header, or (). After `last` there are only lines of text; it is known only if the file's end is
-    known."""
+    of the header or of lines above the rows, or (). After `last` there are only lines of text; it is known
+    only if the file's end is known."""
 
     width: int
     header: int | None
@@ -58,6 +60,8 @@ def found(
     `rows` are without comments. If no row above the table has names, `comments` are searched for them.
     """
     filled = _below_headers([row for row in rows if row.cells])
+    if first is None and header is None and not header_known and (place := _of_attributes(filled)):
+        return place
     width = _width(filled)
     body = [row for row in filled if first is not None and row.number >= first] or filled
     typed = _typed_columns(
@@ -98,6 +102,20 @@ def found(
         names=names,
         unit_cells=unit_row.cells if unit_row is not None else (),
     )
+
+
+def _of_attributes(rows: Sequence[Line]) -> Place | None:
+    """Returns the place of the table in an ARFF file, or None. Its rows follow the line `@data`."""
+    begins = (row.number for row in rows if row.text.strip().lower() == "@data")
+    first = next((row.number for begin in begins for row in rows if row.number > begin), None)
+    names = names_of_attributes(rows)
+    return Place(len(names), None, None, first, rows[-1].number, names, ()) if names and first else None
+
+
+def names_of_attributes(rows: Sequence[Line]) -> tuple[str, ...]:
+    """Returns the names of the columns in an ARFF file, which has a line for each column, or ()."""
+    found = (_ATTRIBUTE.match(row.text) for row in rows)
+    return tuple(each[1].strip("'\"") for each in found if each is not None)
 
 
 def _below_headers(rows: Sequence[Line]) -> Sequence[Line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from webapp.imports.clock import zone_named
@@ -29,6 +30,7 @@ from webapp.imports.time_text import (
     COUNTED,
     LABVIEW_EPOCH_S,
     MONTHS,
+    NTP_EPOCH_S,
     time_reader,
 )
 
@@ -139,7 +141,7 @@ def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decima
     if numbers is not None:
         kind = _counted(name, numbers, hint)
         if kind == "epoch_s" and min(numbers) > _FAR_S:
-            kind = _counted_otherwise(cells, numbers)
+            kind = _counted_otherwise(name, cells, numbers)
         if kind is not None:
             return [TimeFound((at,), (kind,), 2.0 + hint + (1.0 if _rises(numbers) else 0.0))]
     if numbers is not None and not (hint and _are_digits_of_dates(name, cells[:5])):
@@ -225,13 +227,19 @@ def _in_digits(name: str, cells: Sequence[str], hint: float) -> tuple[str, ...]:
     return ()
 
 
-def _counted_otherwise(cells: Sequence[str], numbers: Sequence[float]) -> str:
+def _counted_otherwise(name: str, cells: Sequence[str], numbers: Sequence[float]) -> str:
     """Returns the format of counts that would be far in the future as seconds since 1970: 2405010800 is in
-    May 2024."""
+    May 2024. Seconds that LabVIEW would write only in the future are those of NTP, which begin 4 years
+    earlier."""
     read = time_reader(_SHORT_DATES)
     if all(len(cell) == 10 and read(cell) is not None for cell in cells):
         return _SHORT_DATES
-    return "labview_s" if max(numbers) - LABVIEW_EPOCH_S <= _FAR_S else "epoch_s"
+    last = max(numbers)
+    tomorrow_s = (datetime.now(UTC) + timedelta(days=1)).timestamp()
+    is_later = last - LABVIEW_EPOCH_S > tomorrow_s >= last - NTP_EPOCH_S
+    if last - NTP_EPOCH_S <= _FAR_S and (is_later or "ntp" in name.lower()):
+        return "ntp_s"
+    return "labview_s" if last - LABVIEW_EPOCH_S <= _FAR_S else "epoch_s"
 
 
 def _are_digits_of_dates(name: str, cells: Sequence[str]) -> bool:
@@ -262,7 +270,8 @@ def _counted(name: str, numbers: Sequence[float], hint: float) -> str | None:
     low, high = min(numbers), max(numbers)
     steady = _rises(numbers) or _rises([-each for each in numbers])
     for kind, least, most in _TICKS:
-        if least <= low and high <= most and hint and steady:
+        # As nanoseconds since 1970, ticks of .NET would all be in 1990.
+        if least <= low and high <= most and (hint or kind == "dotnet_ticks") and steady:
             return kind
     for kind, least, most in _EPOCHS:
         if least <= low and high <= most and (hint or (steady and len(numbers) > 2)):

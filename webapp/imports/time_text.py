@@ -6,6 +6,7 @@ A format is one of these:
     {2024-05-01 10:20:30} seconds        seconds since that moment
     epoch_s, epoch_ms, epoch_us, epoch_ns   since 1970
     labview_s                            seconds since 1904, in UTC
+    ntp_s                                seconds since 1900, in UTC, as in the network time protocol
     filetime                             tenths of microseconds since 1601, in UTC
     dotnet_ticks                         tenths of microseconds since the year 1
     excel_days, excel_days_1904, matlab_days, julian_days, modified_julian_days
@@ -59,6 +60,8 @@ _EPOCHS_US["epoch_ns"] = Decimal("0.001")
 _TENTHS_BEFORE_1970 = {"filetime": 116_444_736_000_000_000, "dotnet_ticks": 621_355_968_000_000_000}
 LABVIEW_EPOCH_S = 2_082_844_800
 """Seconds from 1904, when LabVIEW begins to count, to 1970."""
+NTP_EPOCH_S = 2_208_988_800
+"""Seconds from 1900, when the network time protocol begins to count, to 1970."""
 
 _DAYS_BEFORE_1970 = {
     "excel_days": Decimal(25_569),
@@ -67,13 +70,14 @@ _DAYS_BEFORE_1970 = {
     "julian_days": Decimal("2440587.5"),
     "modified_julian_days": Decimal(40_587),
 }
-COUNTED = (*_EPOCHS_US, "labview_s", *_TENTHS_BEFORE_1970, *_DAYS_BEFORE_1970)
+_SECONDS_BEFORE_1970 = {"labview_s": LABVIEW_EPOCH_S, "ntp_s": NTP_EPOCH_S}
+COUNTED = (*_EPOCHS_US, *_SECONDS_BEFORE_1970, *_TENTHS_BEFORE_1970, *_DAYS_BEFORE_1970)
 """Formats that are a count of seconds or days."""
 
 SINCE = "{{{}}} seconds"
 """The format of seconds that count from a moment, such as `{2024-05-01 10:20:30.5} seconds`."""
 
-COUNTED_IN_UTC = (*_EPOCHS_US, "labview_s", "filetime")
+COUNTED_IN_UTC = (*_EPOCHS_US, *_SECONDS_BEFORE_1970, "filetime")
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{0,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _ZONE_NAME = r"[A-Za-z][A-Za-z0-9_+-]{1,20}(?:/[A-Za-z0-9_+-]{1,20}){0,2}"
@@ -183,8 +187,9 @@ def time_reader(time_format: str) -> Callable[[str], Parsed]:
         return _read_iso
     if time_format in _EPOCHS_US:
         return lambda text: _read_count(text, _EPOCHS_US[time_format], 0, utc=True)
-    if time_format == "labview_s":
-        return lambda text: _read_count(text, Decimal(1_000_000), LABVIEW_EPOCH_S, utc=True)
+    if time_format in _SECONDS_BEFORE_1970:
+        begin_s = _SECONDS_BEFORE_1970[time_format]
+        return lambda text: _read_count(text, Decimal(1_000_000), begin_s, utc=True)
     if since := _SINCE.fullmatch(time_format):
         return _reader_since(since[1])
     if time_format in _TENTHS_BEFORE_1970:

@@ -104,6 +104,7 @@ export const TIME_FORMATS: Options = [
   ["excel_days_1904", "days since 1904, as in Excel on a Mac"],
   ["matlab_days", "days since the year 0, as in MATLAB"],
   ["labview_s", "seconds since 1904, as in LabVIEW"],
+  ["ntp_s", "seconds since 1900, as in the network time protocol"],
   ["filetime", "tenths of microseconds since 1601, as in Windows"],
   ["dotnet_ticks", "tenths of microseconds since the year 1, as in .NET"],
   ["julian_days", "Julian days"],

@@ -165,6 +165,21 @@ def test_a_usual_number_for_no_value_is_known_however_it_is_written(tmp_path: Pa
     assert f"{written} means no value in v." in found.notes
 
 
+@pytest.mark.parametrize("written", ["3276.7", "-3276.80", "655.35", "-327.68", "2147483.647", "429496729.5"])
+def test_the_end_of_a_register_with_decimals_is_no_value(tmp_path: Path, written: str) -> None:
+    cells = [written if n % 5 == 1 else f"{n}.5" for n in range(30)]
+    data = "time,v\n" + "".join(f"{time},{cell}\n" for time, cell in zip(TIMES, cells, strict=True))
+    found = imported(tmp_path / "file", data)
+    assert found.column("v")[:3] == [0.5, None, 2.5]
+    assert f"{written} means no value in v." in found.notes
+
+
+def test_the_end_of_a_register_among_numbers_like_it_is_a_number(tmp_path: Path) -> None:
+    cells = ["327.67" if n == 1 else f"{300 + n}.25" for n in range(30)]
+    data = "time,v\n" + "".join(f"{time},{cell}\n" for time, cell in zip(TIMES, cells, strict=True))
+    assert imported(tmp_path / "file", data).column("v")[:3] == [300.25, 327.67, 302.25]
+
+
 @pytest.mark.parametrize("nines", ["99.9", "99.00", "999.0", "-99", "999"])
 @pytest.mark.parametrize("every", [1, 4])
 def test_nines_far_from_the_rest_are_asked(tmp_path: Path, nines: str, every: int) -> None:

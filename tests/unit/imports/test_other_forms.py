@@ -38,6 +38,45 @@ def test_lines_that_are_no_rows_are_refused_with_what_to_do(
     assert next_step in _refused(tmp_path, data)
 
 
+RECORDS = [{"t": f"2024-05-01T00:{n:02d}:00Z", "v": n} for n in range(30)]
+SENML = [{"bn": "urn:dev:1:", "bt": 1714521600, "u": "Cel", "v": 20.5}, {"t": 1, "v": 21}]
+
+
+@pytest.mark.parametrize(
+    ("data", "next_step"),
+    [
+        ("\n".join(json.dumps(record, indent=1) for record in RECORDS), "line of its own"),
+        ("\n".join(json.dumps({"rows": [record]}, indent=1) for record in RECORDS), "line of its own"),
+        ("\n".join(json.dumps([record, record]) for record in RECORDS), "line of its own"),
+        ("".join(map(json.dumps, RECORDS)), "line of its own"),
+        ("".join(f"\x1e{json.dumps(record)}\n" for record in RECORDS), "line of its own"),
+        (json.dumps(SENML), "RFC 8428"),
+    ],
+)
+def test_documents_that_would_be_read_in_part_are_refused_with_what_to_do(
+    tmp_path: Path, data: str, next_step: str
+) -> None:
+    assert next_step in _refused(tmp_path, data)
+
+
+def test_a_document_behind_a_long_one_is_a_dead_letter(tmp_path: Path) -> None:
+    records = [{"t": 1714521600 + n, "v": n, "note": "x" * 200} for n in range(9_000)]
+    found = imported(tmp_path / "file", json.dumps(records, indent=1) + "\n" + json.dumps(records[:9]))
+    assert len(found.rows) == 9_001
+    assert found.rows[-1]["_reject"] is not None
+
+
+@pytest.mark.parametrize("kinds", ["{a,b}", "string"])
+def test_the_lines_of_attributes_name_the_columns_of_arff(tmp_path: Path, kinds: str) -> None:
+    names = "@attribute time date \"yyyy-MM-dd\"\n@attribute 'flow in' numeric\n@ATTRIBUTE kind " + kinds
+    data = f"% Pumps\n@relation pumps\n\n{names}\n\n@DATA\n" + lines("", "'{time}',{n}.5,a")
+    found = imported(tmp_path / "file", data.replace(",7.5,", ",?,"))
+    assert found.names == ["time", "flow in", "kind"]
+    assert found.column("flow in")[6:9] == [6.5, None, 8.5]
+    assert found.times[1] == "2024-05-01T00:01:00+00:00"
+    assert "Lines above the rows name the columns." in found.notes
+
+
 def test_a_column_of_texts_in_quotes_is_no_column_of_rows(tmp_path: Path) -> None:
     data = lines('"remark, of whom"', '"calm, says Anna"')
     assert imported(tmp_path / "file", data).column("remark, of whom")[0] == "calm, says Anna"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.imports.kinds import imported
 from webapp.imports.detect import look, preview
 from webapp.imports.reading import Preview, Question
 
@@ -161,3 +162,27 @@ def test_numbers_that_may_be_dates_or_seconds_are_asked(tmp_path: Path, texts: l
 def test_numbers_of_orders_and_parts_are_no_times(tmp_path: Path, name: str, texts: list[str]) -> None:
     lines, _ = shown(tmp_path, name, texts)
     assert all(row.time is None and row.reject is None for row in lines.rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "begin", "scale"),
+    [
+        ("ticks", 621_355_968_000_000_000, 10_000_000),
+        ("Timestamp", 621_355_968_000_000_000, 10_000_000),
+        ("ntp", 2_208_988_800, 1),
+        ("sec_1904", 2_082_844_800, 1),
+        ("t", 2_082_844_800, 1),
+    ],
+)
+def test_a_count_from_another_year_than_1970_is_a_time(
+    tmp_path: Path, name: str, begin: int, scale: int
+) -> None:
+    cells = [begin + (1_714_521_600 + n) * scale for n in range(30)]
+    data = f"{name},v\n" + "".join(f"{cell},{n}.5\n" for n, cell in enumerate(cells))
+    assert imported(tmp_path / "file", data).times[1] == "2024-05-01T00:00:01+00:00"
+
+
+def test_seconds_that_labview_would_write_in_the_future_are_those_of_ntp(tmp_path: Path) -> None:
+    now_s = int(datetime.now(UTC).timestamp()) - 100_000
+    data = "time,v\n" + "".join(f"{2_208_988_800 + now_s + n},{n}.5\n" for n in range(30))
+    assert imported(tmp_path / "file", data).times[0] == datetime.fromtimestamp(now_s, UTC).isoformat()

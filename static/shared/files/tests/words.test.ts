@@ -128,6 +128,7 @@ test("a pattern of times is shown as people write one", () => {
 
 test.each([
   "filetime",
+  "ntp_s",
   "dotnet_ticks",
   "julian_days",
   "modified_julian_days",

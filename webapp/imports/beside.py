@@ -21,6 +21,12 @@ _CODES = re.compile(
     r"(?:^|[^a-z])(?:id|ids|nr|no|serial|sn|code|plz|zip|tag|asset|uuid|key|batch|charge|lot|size|type|typ|seat|room)(?:$|[^a-z])"
 )
 
+_PLACES, _HEMISPHERES = (
+    re.compile("latitude|longitude|lat$|lon$|long$|lng$|breite|länge"),
+    ("N", "E", "S", "W"),
+)
+"""In a column of places, 19.5 W lies in the west: it is no power, and no number without its W."""
+
 
 def beside(name: str, cells: Sequence[str]) -> str:
     """Returns the text beside the numbers of a column: a known unit, OTHERWISE, or EXCEL_TEXT (also beside
@@ -36,6 +42,8 @@ def beside(name: str, cells: Sequence[str]) -> str:
     if not odd or _CODES.search(name.lower()):
         return ""
     for candidate in _candidates(odd):
+        if candidate in _HEMISPHERES and _PLACES.search(name.lower()):
+            continue
         numbers = [text for text in texts if shape(without_beside(text, candidate)) == "number"]
         with_it = sum(shape(text) != "number" for text in numbers)
         enough = with_it > 0 if candidate in NO_UNITS else 2 * with_it > len(numbers)

@@ -30,7 +30,7 @@ FORMATS = (
 )
 ENCODINGS = ("utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be")
 MISSING = ("", "-", "---", "NaN", "NA", "N/A", "null", "#N/A")
-_SENTINEL_LIKE = (32767, -32767, -32768)
+_SENTINEL_LIKE = (32767, -32767, -32768, 65535)
 WORDS = st.text("abcdefghij äöüß,;.'\"|\n", min_size=1, max_size=12).map(str.strip).filter(bool)
 
 
@@ -68,8 +68,11 @@ def written(draw: st.DrawFn) -> Written:
     writer = csv.writer(out, delimiter=delimiter, quoting=quoting, lineterminator=end)
     writer.writerow(names)
     writer.writerows(zip(*texts, strict=True))
-    sure = "%y" not in pattern and all(_sure(cells, decimal) for cells in texts[1:])
-    return Written(out.getvalue().encode(draw(st.sampled_from(ENCODINGS))), times, columns, sure)
+    text, encoding = out.getvalue(), draw(st.sampled_from(ENCODINGS))
+    # A single odd letter does not tell which encoding of one byte it is in.
+    sure = text.isascii() or encoding != "cp1252"
+    sure = sure and "%y" not in pattern and all(_sure(cells, decimal) for cells in texts[1:])
+    return Written(text.encode(encoding), times, columns, sure)
 
 
 @st.composite

@@ -205,3 +205,11 @@ def test_a_point_in_a_table_of_both_decimal_marks_is_asked(tmp_path: Path, answe
 def test_days_with_a_point_say_nothing_of_the_marks_of_other_columns(tmp_path: Path) -> None:
     data = "Time;a;b;n\n" + "".join(f"{45944 + n / 24:.9f};{n},5;{n},25;1.39{n % 10}\n" for n in range(30))
     assert imported(tmp_path / "file", data).column("n")[:2] == [1390, 1391]
+
+
+@pytest.mark.parametrize("name", ["Longitude", "gps_lon", "Länge"])
+def test_the_west_is_no_unit_of_a_place(tmp_path: Path, name: str) -> None:
+    found = imported(tmp_path / "file", lines(f"time,{name}", "{time},{n}.5 W"))
+    assert found.column(name)[1] == "1.5 W"
+    assert f"{name} stays text: its numbers have something beside them" in found.notes
+    assert imported(tmp_path / "file", lines("time,power", "{time},{n}.5 W")).column("power")[1] == 1.5

@@ -11,6 +11,7 @@ from typing import Literal
 CrashPoint = Literal[
     "initialised",  # successor or claimant: it has taken an id and written nothing with it
     "ahead",  # owner: a batch has begun behind one that is not committed yet
+    "committed",  # owner: its batch is in the journal, and its own state does not have the batch yet
     "armed",  # successor: its ARMED is in the journal
     "announced",  # owner: its ANNOUNCE is in the journal, the batch has not begun
     "releasing",  # owner: its last batch is processed, the RELEASE is not sent

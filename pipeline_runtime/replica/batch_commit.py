@@ -130,6 +130,7 @@ class BatchCommit:
         requests = self._release.with_batch(commit, out.records)
         if requests is None:
             requests = permit.commit([commit], out.records, written=self._timing.written)
+        reached("committed")
         self._measure(out, times)
         first = self._state.committed(requests, commit)
         if first:

@@ -13,10 +13,10 @@ from tests.handover.nodes import Node
 OWNERS_POINTS: tuple[CrashPoint, ...] = ("announced", "releasing", "released")
 TARGETS_POINTS: tuple[CrashPoint, ...] = ("initialised", "armed", "released-to", "first-commit")
 CLAIMANTS_POINTS: tuple[CrashPoint, ...] = ("initialised", "claimed", "first-commit")
-ALWAYS_POINTS: tuple[CrashPoint, ...] = ("ahead",)  # an owner comes there without a handover, too
+ALWAYS_POINTS: tuple[CrashPoint, ...] = ("ahead", "committed")  # an owner comes there without a handover
 assert {*ALWAYS_POINTS, *OWNERS_POINTS, *TARGETS_POINTS, *CLAIMANTS_POINTS} == set(get_args(CrashPoint))
-AHEAD: tuple[Fault, ...] = ("kill", "stop", "cut")
-"""What strikes an owner while one batch is committed and the next one runs."""
+OWNERS_FAULTS: tuple[Fault, ...] = ("kill", "stop", "cut")
+"""What strikes an owner that hands nothing over."""
 SMALL_BATCHES = Pace(latency_ms=LATENCY_MS_MIN, interval_ms_max=100, batch_rows_max=3)
 """So small that an owner often begins one before the one before it is committed."""
 LOSSES: tuple[Loss, ...] = get_args(Loss)
@@ -66,12 +66,13 @@ def meet(control: Control, cell: Cell) -> None:
     raise AssertionError(f"in {TRIES} attempts there was no {cell}")
 
 
-def strike_ahead(control: Control, fault: Fault) -> None:
-    """That fault comes to the owner while one batch is committed and the next one runs."""
+def strike(control: Control, point: CrashPoint, fault: Fault) -> Node:
+    """That fault comes to the owner at that point, without a handover. Returns who was the owner."""
     struck = control.owner()
     assert struck is not None
-    control.strike(Plan(struck, "ahead", fault))
+    control.strike(Plan(struck, point, fault))
     control.verify()
+    return struck
 
 
 def change_owner(control: Control) -> None:

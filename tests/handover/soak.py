@@ -24,18 +24,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+from pipeline_runtime.handover.crash_points import CrashPoint
 from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
 from tests.handover import stage, traffic
 from tests.handover.cells import (
-    AHEAD,
     CELLS,
     CLAIMS,
     LIVE,
     LOSSES,
+    OWNERS_FAULTS,
     SMALL_BATCHES,
     Cell,
     attempt,
-    strike_ahead,
+    strike,
 )
 from tests.handover.control import Control, Fault
 from tests.handover.nodes import EngineName, Node
@@ -43,11 +44,26 @@ from tests.handover.rig import Group, running_rig
 
 
 @dataclass(frozen=True)
+class Strike:
+    """A fault of an owner that hands nothing over."""
+
+    point: CrashPoint
+    fault: Fault
+
+    def __str__(self) -> str:
+        return f"{self.fault} at {self.point}"
+
+
+@dataclass(frozen=True)
 class Load:
     pace: Pace
     rate: float  # events per second
     tick_s: float
-    ahead: tuple[Fault, ...] = ()  # strike the owner while one batch is committed and the next one runs
+    strikes: tuple[Strike, ...]
+
+
+def _strikes(*points: CrashPoint) -> tuple[Strike, ...]:
+    return tuple(Strike(point, fault) for point in points for fault in OWNERS_FAULTS)
 
 
 LOADS: dict[EngineName, Load] = {
@@ -55,8 +71,9 @@ LOADS: dict[EngineName, Load] = {
         Pace(latency_ms=LATENCY_MS_MIN, interval_ms_min=100, interval_ms_max=400),
         traffic.RATE,
         traffic.TICK_S,
+        _strikes("committed"),
     ),
-    "plain": Load(SMALL_BATCHES, stage.RATE, stage.TICK_S, AHEAD),
+    "plain": Load(SMALL_BATCHES, stage.RATE, stage.TICK_S, _strikes("committed", "ahead")),
 }
 HANDOVERS = int(os.environ.get("HANDOVERS", "1000"))
 HANDOVERS_FOR_ALL_CELLS = 200
@@ -68,9 +85,9 @@ def log(message: str) -> None:
 
 
 class Soak:
-    def __init__(self, control: Control, seed: int, ahead: Sequence[Fault]) -> None:
+    def __init__(self, control: Control, seed: int, strikes: Sequence[Strike]) -> None:
         self.control = control
-        self._ahead = ahead
+        self._strikes = strikes
         self.random = random.Random(seed)
         self.done: Counter[str] = Counter()
         self._cells = self.random.sample(CELLS, len(CELLS))
@@ -90,13 +107,13 @@ class Soak:
         self.control.restock()
         standbys = self.control.followers()
         target = standbys[int(choice * len(standbys))]
-        unmet_ahead = [fault for fault in self._ahead if not self.done[_ahead(fault)]]
+        unmet = [each for each in self._strikes if not self.done[str(each)]]
         if self.unmet:
             self._meet(self.unmet[0], target)
-        elif unmet_ahead:
-            self._strike(unmet_ahead[0])
-        elif self._ahead and draw < 0.05:
-            self._strike(_pick(self._ahead, cell_draw))
+        elif unmet:
+            self._strike(unmet[0])
+        elif draw < 0.05:
+            self._strike(_pick(self._strikes, cell_draw))
         elif draw < 0.65:
             self._note("live")
             self.control.move(target)
@@ -117,9 +134,9 @@ class Soak:
         self._log(cell)
         self.done[str(cell)] += attempt(self.control, cell, target)
 
-    def _strike(self, fault: Fault) -> None:
-        self._note(_ahead(fault))
-        strike_ahead(self.control, fault)
+    def _strike(self, chosen: Strike) -> None:
+        self._note(str(chosen))
+        strike(self.control, chosen.point, chosen.fault)
 
     def _note(self, what: str) -> None:
         self.done[what] += 1
@@ -131,10 +148,6 @@ class Soak:
     def report(self) -> None:
         for what, count in sorted({**{str(cell): 0 for cell in CELLS}, **self.done}.items()):
             log(f"{count:5} {what}")
-
-
-def _ahead(fault: Fault) -> str:
-    return f"{fault} at ahead"
 
 
 def _pick(values: Sequence[Any], draw: float) -> Any:
@@ -153,7 +166,7 @@ def main() -> None:
         group = Group(rig.kafka, pace=load.pace)
         control = Control(rig, group)
         control.log = log
-        soak = Soak(control, seed, load.ahead)
+        soak = Soak(control, seed, load.strikes)
         try:
             control.begin(rig.nodes["a"])
             group.load(load.rate, load.tick_s)

@@ -43,6 +43,7 @@ ON_THE_WAY = (*SUCCEEDING, Releasing)
 """The states in which something is half done."""
 
 HEIR_LOST = "a target that crashes between the RELEASE and its first COMMIT"
+STATE_BEHIND = "an owner that crashes between its COMMIT and the write of its state"
 CONTROL_RESTARTED = "control that restarts in a handover"
 TWO_TARGETS = "two targets at once"
 RELEASED = "a RELEASE"
@@ -291,9 +292,17 @@ class Schedule:
 
     def _crash(self, replica: ReplicaActor) -> None:
         self.met[HEIR_LOST] += self.judge.is_heir(replica.memory.state)
+        self.met[STATE_BEHIND] += self._is_behind(replica)
         replica.crash(lost_batches=self.random.choice([0, 0, 1, 1000]))
         self._restart_at[replica.name] = self._until()
         self._noted(replica.name, f"crashes, until {self._restart_at[replica.name]}")
+
+    def _is_behind(self, replica: ReplicaActor) -> bool:
+        """Returns whether the journal has the batch that the owner commits, and the owner's state has not."""
+        running, judge = replica.memory.running, self.judge
+        if running is None or judge.epoch != replica.memory.permit:
+            return False
+        return running.boundary.seq == judge.seq == replica.local + 1
 
     def _restart(self, replica: ReplicaActor) -> None:
         replica.up = True

@@ -20,7 +20,16 @@ from tests.simulation.mutants import (
     Decide,
     Rules,
 )
-from tests.simulation.schedules import CONTROL_RESTARTED, HEIR_LOST, RELEASED, TWO_TARGETS, try_seed
+from tests.simulation.schedules import (
+    CONTROL_RESTARTED,
+    HEIR_LOST,
+    RELEASED,
+    STATE_BEHIND,
+    TROUBLED_STEPS,
+    TWO_TARGETS,
+    Schedule,
+    try_seed,
+)
 
 SCHEDULES_OF_CI = 4000
 SCHEDULES = int(os.environ.get("SCHEDULES", examples(6000)))
@@ -48,6 +57,26 @@ def test_no_schedule_breaks_a_law(batch: int) -> None:
             if met[what] * 100 < least * len(seeds)
         }
         assert not missed, f"too few in {len(seeds)} schedules: {missed}"
+
+
+class OwnersCrashBehind(Schedule):
+    """Each third owner crashes when its batch is in the journal and its state lacks the batch."""
+
+    def _step(self) -> None:
+        super()._step()
+        for replica in self.replicas.values():
+            is_hit = replica.up and self._is_behind(replica) and self.network.now < TROUBLED_STEPS
+            if is_hit and self.random.random() < 1 / 3:
+                self._crash(replica)
+
+
+def test_an_owner_that_crashes_between_its_commit_and_the_write_of_its_state_catches_up() -> None:
+    met: Counter[str] = Counter()
+    for seed in range(40):
+        schedule = OwnersCrashBehind(seed, Rules(), None)
+        schedule.run()  # raises LawBroken
+        met.update(schedule.met)
+    assert met[STATE_BEHIND] >= 20
 
 
 @pytest.mark.timeout(180 + SCHEDULES_OF_CI // 10)

@@ -251,6 +251,43 @@ def test_rows_that_lie_in_columns_are_read_from_anywhere_by_all_readers(kafka: s
     assert [json.loads(each.value)["n"] for each in span.records] == [*range(2_900, 3_101)]
 
 
+def test_rows_in_columns_are_trimmed_row_by_row(kafka: str) -> None:
+    """The broker keeps a batch whole until its last row may go. No reader gets the trimmed rows of it."""
+    name, settings = f"fl.{uuid4().hex[:8]}.a.out", KafkaSettings(kafka)
+    ensure_topics(settings, [Topic(name)])
+    owner = Transactions(settings, f"{name}-id")
+    owner.initialise()
+    now_ms = int(time() * 1000)
+    for first in (0, 400):
+        numbers = np.arange(first, first + 400)
+        rows = Rows(pa.nulls(400, pa.binary()), now_ms + numbers, pa.table({"n": numbers}))
+        owner.commit([OutgoingRows(name, rows)])
+    owner.close()
+    whole = by_consumer(kafka, name)
+    assert len(whole) == 800
+
+    trimmed_to = 0
+    for kept_from in (150, 399, 401):
+        point = whole[kept_from][0]
+        assert trim_topics(settings, {(name, 0): point}) == {(name, 0): point - trimmed_to}
+        trimmed_to = point
+        assert by_consumer(kafka, name) == whole[kept_from:]
+        reader, end = PartitionReader(settings, name, 0), end_of(kafka, name)
+        found = list(reader.read(point, end))
+        assert [offset for each in found for offset in each.offsets.tolist()] == [
+            row[0] for row in whole[kept_from:]
+        ]
+        with pytest.raises(RangeGone):
+            list(reader.read(point - 1, end))
+        reader.close()
+        [missed] = gone(settings, {(name, 0): point - 1})
+        assert (missed.needed, missed.first) == (point - 1, point)
+        shown = [json.loads(each.value)["n"] for each in peek(settings, name, 1_000)]
+        assert shown == [*range(kept_from, 800)]
+        span = read_span(settings, name, now_ms, now_ms + 800, 1_000)
+        assert [json.loads(each.value)["n"] for each in span.records] == shown
+
+
 @pytest.mark.timeout(4 * PATIENCE_S)
 def test_the_gaps_that_compaction_leaves_are_no_lost_rows(kafka: str) -> None:
     name, settings = f"compacted-{uuid4().hex[:8]}", KafkaSettings(kafka)

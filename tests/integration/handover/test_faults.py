@@ -17,15 +17,16 @@ from pipeline_runtime.journal.reader import read_once
 from pipeline_runtime.journal.records import Announce, Arm, Claim, Commit, Release
 from tests.chosen import chosen
 from tests.handover.cells import (
-    AHEAD,
     CELLS,
     LOSSES,
+    OWNERS_FAULTS,
     SMALL_BATCHES,
+    TRIES,
     Cell,
     change_owner,
     lose_and_replace,
     meet,
-    strike_ahead,
+    strike,
 )
 from tests.handover.control import Control, Fault, Loss
 from tests.handover.stage import Stage, running_stage
@@ -71,10 +72,26 @@ def test_an_owner_that_is_gone_is_replaced_and_never_comes_back_by_itself(
     lose_and_replace(control, how)
 
 
-@pytest.mark.parametrize("fault", AHEAD)
+@pytest.mark.parametrize("fault", OWNERS_FAULTS)
 def test_a_fault_while_one_batch_is_committed_and_the_next_one_runs(control: Control, fault: Fault) -> None:
-    strike_ahead(control, fault)
+    strike(control, "ahead", fault)
     change_owner(control)
+
+
+@pytest.mark.parametrize("fault", chosen(OWNERS_FAULTS, ["kill"]))
+def test_an_owner_whose_state_lacks_the_batch_that_it_has_committed_catches_up(
+    control: Control, fault: Fault
+) -> None:
+    """The journal has the batch. The owner's own state has not. It owns again, from that state."""
+    struck = strike(control, "committed", fault)
+    control.restock(standbys=2)
+    for _ in range(TRIES):
+        if control.move(struck) and control.owner() is struck:
+            break
+        control.verify()
+        control.restock(standbys=2)
+    assert control.owner() is struck
+    control.verify()
 
 
 def test_to_a_far_node_the_owner_announces_nothing(control: Control) -> None:

@@ -33,7 +33,7 @@ from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.pipelines.selectors import pipeline_named, version_of
 from webapp.pipelines.shape import elements_of, group_of, names_of
 from webapp.placements.delivered import delivered_streams, failing_connectors
-from webapp.placements.group_state import status_of
+from webapp.placements.group_state import does, status_of
 from webapp.placements.models import Deployment
 from webapp.placements.placing import first_placement, places_of_regrouped
 from webapp.placements.schemas import DeployChange, DeployPlan
@@ -314,7 +314,8 @@ def run_again(actor: User, name: str) -> Operation:
     facts = group_facts([deployment])[deployment.pk]
     late = {name: status for name, group in facts.items() if (status := status_of(group)) != "ended"}
     if deployment.status != Deployment.Status.RUNNING or late:
-        now = f"Now {listed(f'{name} is {status}' for name, status in late.items())}. " if late else ""
+        said = listed(f'"{deployment.name_of(name)}" {does(status)}' for name, status in late.items())
+        now = f"Now {said}. " if late else ""
         raise Conflict(
             f'"{pipeline.title}" has not ended, so it cannot run again.',
             safe="Nothing was changed.",

@@ -122,6 +122,22 @@ class GroupFacts:
         return self.node_is_up and self.nodes[self.node or ""].heard
 
 
+_DOES: dict[ElementStatus, str] = {
+    "starting": "does not process yet",
+    "restoring": "is being restored",
+    "lagging": "lags behind",
+    "stalled": "does not go on",
+    "failed": "has failed",
+    "silent": "runs on a node that does not answer",
+    "unheard": "is not heard, as control gets no reports",
+}
+
+
+def does(status: ElementStatus) -> str:
+    """Returns what an element of this status does, as the end of a sentence."""
+    return _DOES.get(status, f"is {status}")
+
+
 def status_of(group: GroupFacts) -> ElementStatus:
     """Returns the group's status in one word. Only what processes, or would if it had rows, is running."""
     if group.deployment_status is None or group.deployment_status == "undeployed":

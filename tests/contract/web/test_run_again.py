@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.contract.web.conftest import PIPELINE, Caller, audited, report
 from tests.contract.web.test_permissions import assert_problem
 from webapp.audit.models import AuditRecord
+from webapp.operations import actions
 from webapp.operations.actions import deploy_again
 from webapp.operations.models import Operation
 from webapp.pipelines.models import Pipeline
@@ -29,7 +32,7 @@ def test_it_is_undeployed_and_then_deployed_by_one_order(
     editor = caller("editor")
     problem = assert_problem(editor.post(f"{P}/run-again"), 409)
     assert "has not ended" in problem["detail"]
-    assert "power is running" in problem["next"], "what has not ended is named"
+    assert '"variation and alerts" is running' in problem["next"], "what has not ended is named"
     assert commands() == []
 
     let_end(deployment)
@@ -118,3 +121,11 @@ def test_what_cannot_be_deployed_any_more_is_not_undeployed(caller: Call, deploy
     assert deployment.status == "running"
     Deployment.objects.update(status="undeployed")
     assert "is not deployed" in assert_problem(editor.post(f"{P}/run-again"), 409)["detail"]
+
+
+def test_what_has_not_ended_is_said_in_words_and_not_by_the_name_of_its_state(
+    caller: Call, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "status_of", lambda _: "unheard")
+    refused = assert_problem(caller("editor").post(f"{P}/run-again"), 409)
+    assert '"power" is not heard, as control gets no reports' in refused["next"]

@@ -128,7 +128,7 @@ def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
     dashboard.deploy_button.click()
     expect(preview.get_by_role("region", name="Starts again with its state")).to_contain_text("keep")
     comes = preview.get_by_role("region", name="Is added")
-    expect(comes).to_contain_text(re.compile("High.*goes to edge-b: pinned"))
+    expect(comes).to_contain_text(re.compile("High.*goes to edge-b: the draft names this node"))
     gone = preview.get_by_role("region", name="Is removed")
     expect(gone).to_contain_text(re.compile("Per second.*Lost: the windows that are open now"))
     expect(preview).to_contain_text("1 element keeps running unchanged.")

@@ -136,7 +136,7 @@ def test_versions_are_compared_in_words_and_on_the_canvas_and_restored(
     dashboard.deploy_button.click()
     dialog = page.get_by_role("dialog", name="Deploy versioned?")
     rows = dialog.get_by_role("row")
-    expect(rows.filter(has_text="numbers")).to_contain_text(re.compile("edge-b.*pinned"))
+    expect(rows.filter(has_text="numbers")).to_contain_text(re.compile("edge-b.*the draft names this node"))
     expect(rows.filter(has_text="Per second")).to_contain_text(
         re.compile("edge-a.*the only node that can take it")
     )

@@ -147,7 +147,7 @@ def first_placement(
         group = group_of(parsed, element.id)
         told: DeployChange = {"element": element.id, "change": "added", "node": None, "waits": False}
         if is_view(element.type):
-            told |= {"why": "the dashboard shows it", "problem": None}
+            told |= {"why": "the dashboard shows it", "problem": None, "view": True}
         elif group in problems:
             told |= {"why": None, "problem": problems[group].message, "waits": problems[group].passing}
         else:

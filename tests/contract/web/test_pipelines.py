@@ -246,6 +246,7 @@ def test_the_first_deployment_says_what_goes_where_and_why(caller: Call, documen
         "archive": ("cloud", "the draft names this node"),
         "chart": (None, "the dashboard shows it"),
     }
+    assert [id for id, item in told({}).items() if item.get("view")] == ["chart"]
     # Where lines are known, it goes nearest to what it reads; and to a site that the draft names.
     GivenLatency.objects.create(origin="edge-a", target="cloud", ms=40)
     assert [told({})["power"][key] for key in ("node", "why")] == [

@@ -72,3 +72,14 @@ class Alive:
             return "wait"
         self._asked_s = self._asked_before_s = now_s
         return "ask"
+
+    def not_asked(self) -> None:
+        """Notes that the question of the newest look was not sent."""
+        self._asked_s = None
+
+    @property
+    def why(self) -> str:
+        """Why the broker hangs, if the newest look says so."""
+        if self._asked_s is not None:
+            return f"the broker has not answered for {ANSWER_S:.0f} s"
+        return f"no byte has moved to or from the broker for {ASK_S + ANSWER_S:g} s"

@@ -19,7 +19,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from pipeline_runtime.connectors.in_words import in_words
-from pipeline_runtime.connectors.mqtt_alive import ANSWER_S, Alive, Moved
+from pipeline_runtime.connectors.mqtt_alive import Alive, Moved
 from pipeline_runtime.connectors.name_servers import by_address
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
 from pipeline_runtime.connectors.tls import tls_context
@@ -48,7 +48,8 @@ class _Client(Client):
     """Counts how often its thread has looked at the connection, and ends it if the broker hangs."""
 
     looks = 0
-    hangs = False
+    hangs = ""
+    """Why the broker hangs, if it does."""
     alive: Alive | None = None
     _looked_s = 0.0
 
@@ -79,9 +80,13 @@ class _Client(Client):
             self.alive = Alive(now_s, moved, self.keepalive / 2 or float("inf"))
         match self.alive.look(now_s, moved):
             case "ask":
-                self._send_pingreq()
+                # Another thread may have published since. The question would wait behind that.
+                if self.want_write():
+                    self.alive.not_asked()
+                else:
+                    self._send_pingreq()
             case "hangs":
-                self.hangs = True
+                self.hangs = self.alive.why
                 line.shutdown(socket.SHUT_RDWR)  # the library reads its end, and says so
 
 
@@ -270,7 +275,7 @@ class Session:
 
     def _on_disconnect(self, _: Any, __: Any, ___: Any, reason: Any, ____: Any) -> None:
         if self.client.hangs:
-            self.why = f"the broker has not answered for {ANSWER_S:.0f} s"
+            self.why = self.client.hangs
         elif reason is not None and reason.value not in (0, 0x80):
             self.why = str(reason)
         self.lost.set()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -39,16 +39,17 @@ def said(
     `ends`: its output has a column `alarm`. `severity`: of the element's alarms, unless the row says another.
     """
     values = shown(row)
+    measured = (_cut(row["alert_column"], 80), "limit") if isinstance(row.get("alert_column"), str) else ()
     severity = severity_of(row.get("alert_severity"), severity)
     if ends:
         match row.get("alarm"):
             case "raised":
-                return Raise(at, severity, _message(title, key, values), values)
+                return Raise(at, severity, _message(title, key, values, measured), values)
             case "cleared":
-                return Clear(at, _message(title, key, values), values)
+                return Clear(at, _message(title, key, values, measured), values)
         return None
     text = row.get("alert_message")
-    message = text if isinstance(text, str) and text else _message(title, key, values)
+    message = text if isinstance(text, str) and text else _message(title, key, values, measured)
     of_key = f" ({key})" if key and key not in message else ""
     return Raise(at, severity, _cut(f"{message}{of_key}", 500), values)
 
@@ -67,8 +68,10 @@ def shown(row: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _message(title: str, key: str, values: Mapping[str, Any]) -> str:
-    told = [(name, value) for name, value in values.items() if value is not None and str(value) != key]
+def _message(title: str, key: str, values: Mapping[str, Any], measured: Collection[str]) -> str:
+    # The key stands before them. Another value, or the measured one, may be the same text.
+    of_key = next((name for name in values if name not in measured and str(values[name]) == key), None)
+    told = [(name, value) for name, value in values.items() if value is not None and name != of_key]
     first = ", ".join(f"{name} {_said(value)}" for name, value in told[:4])
     about = f"{title}, {key}" if key else title
     return _cut(f"{about}: {first}" if first else about, 500)

@@ -202,13 +202,11 @@ class Running:
 
     def away(self, how: str, meanwhile: Callable[[], None]) -> None:
         """All systems are killed or hang, until that is over."""
-        for each in self.plant.servers:
-            each.kill() if how == "killed" else each.hang()
-        try:
-            meanwhile()
-        finally:
+        with ExitStack() as back:  # one that does not start leaves no other one away
             for each in self.plant.servers:
-                each.start() if how == "killed" else each.go_on()
+                each.kill() if how == "killed" else each.hang()
+                back.callback(each.start if how == "killed" else each.go_on)
+            meanwhile()
 
     def move_all(self, how: str) -> None:
         """All elements but the webhook move while their systems are away."""

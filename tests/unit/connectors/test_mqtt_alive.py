@@ -34,6 +34,23 @@ def test_a_large_message_may_take_as_long_as_bytes_of_it_arrive() -> None:
     assert alive.under_way_s == 99 + ASK_S + ANSWER_S
 
 
+def test_a_question_that_was_not_sent_is_asked_later() -> None:
+    alive = Alive(0.0, STILL, 15.0)
+    assert alive.look(ASK_S, STILL) == "ask"
+    alive.not_asked()
+    for second in range(10):
+        assert alive.look(ASK_S + second, Moved(10, 101 + second, under_way=True)) == "wait"
+    assert alive.look(ASK_S + 10, Moved(10, 111, under_way=False)) == "ask"
+
+
+def test_why_it_hangs_says_whether_it_was_asked() -> None:
+    asked, stands = Alive(0.0, STILL, 15.0), Alive(0.0, STILL, 15.0)
+    assert [asked.look(at_s, STILL) for at_s in (ASK_S, ASK_S + ANSWER_S)] == ["ask", "hangs"]
+    assert asked.why == "the broker has not answered for 4 s"
+    assert stands.look(ASK_S + ANSWER_S, Moved(10, 100, under_way=True)) == "hangs"
+    assert stands.why == "no byte has moved to or from the broker for 6.5 s"
+
+
 def test_a_question_on_a_slow_line_is_no_message_that_is_under_way() -> None:
     alive, moved = Alive(0.0, STILL, 15.0), STILL
     for asked_s in (ASK_S, 2 * ASK_S + 1, 3 * ASK_S + 2):

@@ -39,6 +39,17 @@ def test_a_message_leaves_out_what_has_no_value_and_says_times_to_the_second() -
     assert found.values["since"] == "2026-11-30T21:47:43.057000Z"
 
 
+def test_a_value_that_is_the_same_text_as_the_key_stays_in_the_message() -> None:
+    row = {"machine": "3", "alarm": "raised", "count": 3}
+    found = said(row, "Too many", "3", NOW, ends=True)
+    assert isinstance(found, Raise)
+    assert found.message == "Too many, 3: count 3"
+    alert = {"machine": 5, "power": 5, "alert_column": "power", "alert_value": 5, "alert_limit": 5}
+    found = said(alert, "Limit", "5", NOW, ends=False)
+    assert isinstance(found, Raise)
+    assert found.message == "Limit, 5: power 5, limit 5"
+
+
 def test_each_row_of_a_threshold_alert_raises() -> None:
     row = {
         "power": 99.0,

@@ -347,9 +347,10 @@ function EmptyCanvas() {
                   key={file.id}
                   type="button"
                   className="button button--small"
+                  title={file.name}
                   onClick={() => addForStored(file, { x: 0, y: 0 })}
                 >
-                  {file.name}
+                  <span className="ellipsis">{file.name}</span>
                 </button>
               ))}
             </div>

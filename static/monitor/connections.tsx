@@ -148,7 +148,11 @@ function Item({
           again.
         </p>
       )}
-      <p>{item.used_by.length ? `Used by ${listed(item.used_by)}.` : "No deployed element uses it."}</p>
+      <p>
+        {item.used_by.length
+          ? `Used by ${listed(item.used_by)}. A connection in use cannot be deleted.`
+          : "No deployed element uses it."}
+      </p>
       {item.changed_at && (
         <p className="muted small">
           Changed <Ago at={item.changed_at} />

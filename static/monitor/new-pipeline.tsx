@@ -134,7 +134,10 @@ function StartFrom({
 }) {
   const id = useId();
   const { data: templates = [] } = useLoaded("templates", (signal) => get<Template[]>("/templates", signal));
-  const { data } = useFiles();
+  const { data: now } = useFiles();
+  // once for the dialog: a new upload would move the choices under the pointer
+  const [data, setData] = useState(now);
+  if (data === undefined && now !== undefined) setData(now);
   const files = offered(data ?? [], file);
   const asked = files.find((each) => each.id === file);
   const gone = file !== null && data !== undefined && !asked;

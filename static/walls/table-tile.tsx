@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { instant, listed, moment, momentShort, toTheSecond } from "../shared/format";
 import { page } from "../shared/page";
 import { newestFirst, rowOf } from "../shared/rows/cells";
-import { RowTable } from "../shared/rows/table";
+import { NO_TIME, RowTable } from "../shared/rows/table";
 import { tracing, useTrace } from "../shared/rows/trace";
 import type { Peeked, TableTile, TileState } from "../shared/types";
 import { Skeleton } from "../shared/ui/parts";
@@ -16,11 +16,12 @@ import { fitTable, widthsOf } from "./table-fit";
 const MAY_TRACE = page.user.username !== "";
 /** So long rows stand still after the pointer moved over them, ms. */
 const HOLD_MS = 4000;
-const DAY_MS = 86_400_000;
 
-/** From afar a second is enough, and of another day a minute. */
+/** From afar a second is enough, and of another day its date and a minute. */
 const briefly = (time_ms: number): string =>
-  Math.abs(Date.now() - time_ms) < DAY_MS ? toTheSecond(time_ms) : momentShort(time_ms);
+  new Date(time_ms).toDateString() === new Date().toDateString()
+    ? toTheSecond(time_ms)
+    : momentShort(time_ms);
 
 interface Props {
   tile: TableTile;
@@ -45,7 +46,10 @@ export function TableBody({ tile, state, room }: Props) {
     name,
     decimals: decimalsOf(rows.map(({ values }) => values[place])),
   }));
-  const times = rows.map(({ at }) => timeWords(instant(at) ?? 0));
+  const times = rows.map(({ at }) => {
+    const then = instant(at);
+    return then === null ? NO_TIME : timeWords(then);
+  });
   const fit = fitTable(room, widthsOf(columns, rows, times, traced), rows.length);
   const left = tile.columns.slice(fit.columns);
   return (

@@ -17,12 +17,12 @@ import { TableState } from "./table-state";
 /** A data file that is chosen or uploaded. Of a table, what its import made of it is shown. */
 export function FileField({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
   const { readOnly, values, patch, element } = useContext(Context);
-  const { data } = useFiles();
+  const { data, error } = useFiles();
   const files = data ?? [];
   const pipeline = useEditor((state) => state.name);
   const shipped = (field.schema["x-files"] as { reference: string; name: string }[] | undefined) ?? [];
   const reference = typeof value === "string" ? value : "";
-  const unknown = useUnknown(reference, data);
+  const unknown = useUnknown(reference, data, error !== undefined);
   const known = files.find((file) => file.reference === reference);
   const isShipped = shipped.some((file) => file.reference === reference);
   const offered = files.filter((file) => file === known || isFor(field.schema, file.name));
@@ -101,13 +101,13 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
 }
 
 /** What the field says of a file that the list of files does not have. One that was just set may be on its way. */
-function useUnknown(reference: string, files: readonly StoredFile[] | undefined): string {
+function useUnknown(reference: string, files: readonly StoredFile[] | undefined, fails: boolean): string {
   const [since, setSince] = useState({ reference, files });
   if (since.reference !== reference) setSince({ reference, files });
   if (reference === "") return "Choose or upload a file";
-  return files === undefined || since.files === files || since.reference !== reference
-    ? "Looking for the file…"
-    : "A file that is not here";
+  const isOld = files === undefined || since.files === files || since.reference !== reference;
+  if (!isOld) return "A file that is not here";
+  return fails ? "The list of files cannot be read now" : "Looking for the file…";
 }
 
 const optionWords = ({ name, size, created_at, state }: StoredFile): string =>

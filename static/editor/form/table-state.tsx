@@ -29,8 +29,8 @@ export function TableState({
     case "looking":
       return (
         <>
-          <Bar label={`Looking at ${file.name}`} done={0} total={0} />
-          <p className="field__help">Fogline looks at its columns, and may have a question then.</p>
+          <Bar label={`Finding the columns of ${file.name}`} done={0} total={0} />
+          <p className="field__help">Fogline may have a question then.</p>
         </>
       );
     case "asks":
@@ -106,7 +106,7 @@ function Imported({
         {!file.has_time &&
           " Its rows have no time: they are played evenly, at the pace that you set below."}{" "}
         <button type="button" className="link" onClick={onOpen}>
-          Report, or read it in another way
+          What was read
         </button>
       </p>
       {reading?.time?.jump === "keep" &&

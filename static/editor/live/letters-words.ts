@@ -54,18 +54,21 @@ const PLACE = /^(.+) (partition \d+ offset \d+)$/;
 
 export function letterOf({ value }: PeekRecord): LetterSaid {
   const letter = (value ?? {}) as { raw?: unknown; input?: unknown; key?: unknown; time_ms?: unknown };
+  const { time_ms } = letter;
   const [, stream, place] = (typeof letter.input === "string" && PLACE.exec(letter.input)) || [];
   return {
     raw: letter.raw ?? value,
     stream: stream ?? null,
     place: place?.replace(" offset", ", offset") ?? null,
     key: typeof letter.key === "string" ? letter.key : null,
-    timeMs: typeof letter.time_ms === "number" ? letter.time_ms : null,
+    timeMs: typeof time_ms === "number" && Math.abs(time_ms) <= DATE_MAX_MS ? time_ms : null,
   };
 }
 
 /** A letter is written soon after its row: what lies nearer to it than this is the same time. */
 const NEAR_MS = 1000;
+/** A date cannot be further from 1970. */
+const DATE_MAX_MS = 8.64e15;
 
 /** A letter as a row of a table. `topics`: in which the rows lie, by stream. */
 export function rawRowOf(record: PeekRecord, topics: Readonly<Record<string, string>>): RawRow {

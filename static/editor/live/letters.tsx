@@ -88,7 +88,11 @@ function Group({ group, of, replay, topics, text, path, reload }: GroupProps) {
   return (
     <>
       <GroupHead group={group} />
-      {open ? <Rows path={path} /> : <LetterTable records={[group.newest]} topics={topics} />}
+      {open ? (
+        <Rows path={path} reason={group.reason} />
+      ) : (
+        <LetterTable records={[group.newest]} topics={topics} reason={group.reason} />
+      )}
       {group.count > 1 && (
         <button
           type="button"
@@ -155,10 +159,10 @@ function Actions({ group, of, replay, text, reload }: Omit<GroupProps, "path" | 
   );
 }
 
-function Rows({ path }: { path: string }) {
+function Rows({ path, reason }: { path: string; reason: string }) {
   const { data, error, reload } = useLoaded(path, (signal) => get<Letters>(path, signal), EVERY_MS);
   if (!data) return error === undefined ? <Skeleton lines={3} /> : <Problem error={error} onRetry={reload} />;
-  return <LetterTable records={[...data.records].reverse()} topics={data.topics} />;
+  return <LetterTable records={[...data.records].reverse()} topics={data.topics} reason={reason} />;
 }
 
 function GroupHead({ group }: { group: LetterGroup }) {
@@ -172,9 +176,16 @@ function GroupHead({ group }: { group: LetterGroup }) {
   );
 }
 
-function LetterTable({ records, topics }: { records: readonly PeekRecord[]; topics: Letters["topics"] }) {
+interface TableProps {
+  records: readonly PeekRecord[];
+  topics: Letters["topics"];
+  /** of all of them */
+  reason: string;
+}
+
+function LetterTable({ records, topics, reason }: TableProps) {
   const label = records.length > 1 ? "The newest rows" : "The newest row";
-  return <RawTable label={label} raws={records.map((record) => rawRowOf(record, topics))} />;
+  return <RawTable label={`${label}: ${reason}`} raws={records.map((record) => rawRowOf(record, topics))} />;
 }
 
 function Files({ pipeline, element }: Of) {

@@ -23,8 +23,10 @@ export interface MendRow {
   cells: string[];
 }
 
+const TIME_COLUMN: MendColumn = { name: AT, type: "timestamp" };
+
 export function columnsOf({ columns }: LetterRows): MendColumn[] {
-  return [{ name: AT, type: "timestamp" }, ...columns.map(({ name, type }) => ({ name, type }))];
+  return [TIME_COLUMN, ...columns.map(({ name, type }) => ({ name, type }))];
 }
 
 export function rowsOf({ columns, rows }: LetterRows): MendRow[] {
@@ -46,7 +48,8 @@ export function wholeOf(row: MendRow, topic: string): ShownRow {
   const lies = liesAt === null ? "" : `, topic ${topic}, partition ${partition}, offset ${place}`;
   return {
     id: String(offset),
-    at: at || null,
+    // half of a time may read as another one
+    at: at !== undefined && cellFault(at, TIME_COLUMN) === null ? at : null,
     key,
     reason,
     came: raw,

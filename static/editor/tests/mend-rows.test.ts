@@ -48,6 +48,8 @@ test("a letter opens whole, with what came, and with the cells as they are now",
     },
     { at: null, values: [null, "7"], lies: "Letter 4, key m1." },
   ]);
+  for (const typed of ["7", "2024-05-01 12:00"])
+    expect(wholeOf({ ...rows[0]!, cells: [typed, "m1", "7"] }, "readings").at).toBeNull();
 });
 
 test("cells that do not fit are told where they are, and a missing time, too", () => {

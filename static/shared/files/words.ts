@@ -271,8 +271,10 @@ export function reportWords(report: Report): string[] {
   if (report.begins && report.ends)
     says.push(
       `From ${utc(report.begins)} to ${utc(report.ends)}${report.usual_interval_s ? `, mostly ${spanWords(report.usual_interval_s)} apart` : ""}.`,
-      `As recorded, it plays for ${spanWords((Date.parse(report.ends) - Date.parse(report.begins)) / 1000)}.`,
     );
+  const plays_s =
+    report.begins && report.ends ? (Date.parse(report.ends) - Date.parse(report.begins)) / 1000 : 0;
+  if (plays_s > 0) says.push(`At its recorded pace it plays for ${spanWords(plays_s)}.`);
   if (cells > 0)
     says.push(
       `${cells === 1 ? "One cell" : `${count(cells)} cells`} could not be read and ${cells === 1 ? "has" : "have"} no value.`,

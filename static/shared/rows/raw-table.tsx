@@ -29,7 +29,9 @@ export function RawTable({ label, raws, reasons = false }: Props) {
         open={id}
         onOpen={(row) => setOpen(row.id === id ? null : { row, columns })}
       />
-      {open && <WholeRow row={open.row} columns={open.columns} onClose={() => setOpen(null)} />}
+      {open && (
+        <WholeRow row={open.row} columns={open.columns} timed={!reasons} onClose={() => setOpen(null)} />
+      )}
     </>
   );
 }

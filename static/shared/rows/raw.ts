@@ -1,5 +1,5 @@
 /** Rows that an element could not take, as the table of rows shows them. Pure. */
-import { cellText, type RowColumn, type ShownRow } from "./cells";
+import type { RowColumn, ShownRow } from "./cells";
 
 export interface RawRow {
   id: string;
@@ -13,7 +13,7 @@ export interface RawRow {
   lies?: string;
 }
 
-const AS_IT_CAME: RowColumn[] = [{ name: "as it came" }];
+const AS_IT_CAME: RowColumn[] = [{ name: "as it came", type: "string" }];
 
 /** In columns if each row is an object of JSON, else each whole in one column. */
 export function rawRows(raws: readonly RawRow[]): { columns: RowColumn[]; rows: ShownRow[] } {
@@ -22,7 +22,7 @@ export function rawRows(raws: readonly RawRow[]): { columns: RowColumn[]; rows: 
   const read = names.size > 0 && fields.every((each) => each !== null);
   const columns = read ? [...names].map((name) => ({ name })) : AS_IT_CAME;
   const rows = raws.map(({ raw, ...row }, place): ShownRow => {
-    const came = typeof raw === "string" ? raw : (cellText(raw) ?? "");
+    const came = typeof raw === "string" ? raw : raw == null ? "" : JSON.stringify(raw);
     const own = fields[place];
     if (!read || !own) return { ...row, values: [came] };
     return { ...row, came, values: columns.map(({ name }) => own[name]) };

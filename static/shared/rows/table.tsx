@@ -7,6 +7,9 @@ import { Edges } from "../ui/edges";
 import { isNumber, tableText, type RowColumn, type ShownRow } from "./cells";
 import "./table.css";
 
+/** What stands for the time of a row that has none. */
+export const NO_TIME = "no time";
+
 interface Props {
   label: string;
   columns: readonly RowColumn[];
@@ -92,13 +95,13 @@ export function RowTable({
                   {timed && (
                     <td className="muted num">
                       {onTrace && <Trace row={row} onTrace={onTrace} />}
-                      <Time row={row} words={timeWords} onOpen={onOpen} />
+                      <Time row={row} words={timeWords} onOpen={onOpen} isOpen={open === row.id} />
                       {row.reason != null && <span className="rowtable__reason">{row.reason}</span>}
                     </td>
                   )}
                   {reasons && (
                     <td>
-                      <Reason row={row} onOpen={onOpen} />
+                      <Reason row={row} onOpen={onOpen} isOpen={open === row.id} />
                     </td>
                   )}
                   {columns.map((column, place) => (
@@ -124,7 +127,7 @@ function Trace({ row, onTrace }: { row: ShownRow; onTrace: (row: ShownRow) => vo
       type="button"
       className="rowtable__trace"
       title="Where did this row come from?"
-      aria-label={`Where did the row of ${then === null ? "no time" : moment(then)} come from?`}
+      aria-label={`Where did the row of ${then === null ? NO_TIME : moment(then)} come from?`}
       onClick={() => onTrace(row)}
     >
       <CornerUpLeft aria-hidden="true" />
@@ -132,13 +135,21 @@ function Trace({ row, onTrace }: { row: ShownRow; onTrace: (row: ShownRow) => vo
   );
 }
 
-function Reason({ row, onOpen }: { row: ShownRow; onOpen?: ((row: ShownRow) => void) | undefined }) {
+interface Opening {
+  row: ShownRow;
+  onOpen?: ((row: ShownRow) => void) | undefined;
+  isOpen: boolean;
+}
+
+function Reason({ row, onOpen, isOpen }: Opening) {
   if (!onOpen) return <span className="rowtable__reason">{row.reason}</span>;
   return (
     <button
       type="button"
       className="rowtable__open rowtable__reason"
       title="Open the row"
+      aria-label={`Open the row: ${row.reason ?? ""}`}
+      aria-expanded={isOpen}
       onClick={() => onOpen(row)}
     >
       {row.reason}
@@ -146,17 +157,9 @@ function Reason({ row, onOpen }: { row: ShownRow; onOpen?: ((row: ShownRow) => v
   );
 }
 
-function Time({
-  row,
-  words,
-  onOpen,
-}: {
-  row: ShownRow;
-  words: (time_ms: number) => string;
-  onOpen?: ((row: ShownRow) => void) | undefined;
-}) {
+function Time({ row, words, onOpen, isOpen }: Opening & { words: (time_ms: number) => string }) {
   const then = instant(row.at);
-  const text = then === null ? "no time" : words(then);
+  const text = then === null ? NO_TIME : words(then);
   const place = row.record ? `, partition ${row.record.partition}, offset ${row.record.offset}` : "";
   const title = `${exact(row.at)}${place}`;
   if (!onOpen) return <span title={title}>{text}</span>;
@@ -166,6 +169,7 @@ function Time({
       className="rowtable__open"
       title={title}
       aria-label={`Open the row of ${text}`}
+      aria-expanded={isOpen}
       onClick={() => onOpen(row)}
     >
       {text}

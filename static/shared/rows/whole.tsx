@@ -8,12 +8,14 @@ import { cellText, type RowColumn, type ShownRow } from "./cells";
 interface Props {
   row: ShownRow;
   columns: readonly RowColumn[];
+  /** whether the rows of the table have times */
+  timed?: boolean;
   onClose: () => void;
   /** what can be done with it */
   actions?: ReactNode;
 }
 
-export function WholeRow({ row, columns, onClose, actions }: Props) {
+export function WholeRow({ row, columns, timed = true, onClose, actions }: Props) {
   const then = instant(row.at);
   const { record, key } = row;
   const lies =
@@ -23,7 +25,7 @@ export function WholeRow({ row, columns, onClose, actions }: Props) {
     <section className="wholerow" aria-label="The row">
       <div className="row row--between">
         <b className="num" title={exact(row.at)}>
-          {then === null ? "Its time is not known" : moment(then)}
+          {then !== null ? moment(then) : timed && "Its time is not known"}
         </b>
         <button
           type="button"

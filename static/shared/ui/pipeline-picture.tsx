@@ -31,8 +31,8 @@ interface Size {
 export function PipelinePicture({ title, elements, named = false }: Props) {
   const { boxes, streams, view } = useMemo(() => pictureOf(elements), [elements]);
   const size = {
-    "--least": `${Math.round(view.width * NAMED_SCALE_MIN)}px`,
-    "--most": `${Math.round(view.width * NAMED_SCALE_MAX)}px`,
+    "--narrowest": `${Math.round(view.width * NAMED_SCALE_MIN)}px`,
+    "--widest": `${Math.round(view.width * NAMED_SCALE_MAX)}px`,
   } as CSSProperties;
   return (
     <svg

@@ -91,7 +91,7 @@ test("a report says rows, span, and what could not be read", () => {
   expect(reportWords(REPORT)).toEqual([
     "9,000 rows, 2 columns.",
     "From 1 May 2024, 00:00:00 UTC to 2 May 2024, 00:00:00 UTC, mostly 10 s apart.",
-    "As recorded, it plays for 24 h.",
+    "At its recorded pace it plays for 24 h.",
     "3 cells could not be read and have no value.",
     "1 row has no time that can be read, or is cut off. It goes to the dead letters, and the columns do not count it.",
     "2 rows after the table were left out.",

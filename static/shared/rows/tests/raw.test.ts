@@ -13,9 +13,9 @@ test("rows that are objects of JSON stand in columns, and as they came when they
 });
 
 test("rows of which one is no object, or has a number that would become another one, stay as they came", () => {
-  for (const other of ["no JSON", "[1]", "{}", '{"n": 12345678901234567890}', 7]) {
+  for (const other of ["no JSON", "2024-05-01T12:00:00Z", "[1]", "{}", '{"n": 12345678901234567890}', 7]) {
     const { columns, rows } = rawRows([raw("a", other)]);
-    expect(columns).toEqual([{ name: "as it came" }]);
+    expect(columns).toEqual([{ name: "as it came", type: "string" }]);
     expect(rows).toEqual([{ id: "a", at: null, key: null, reason: "no", values: [String(other)] }]);
   }
 });

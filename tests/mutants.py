@@ -137,14 +137,6 @@ MUTANTS = (
     ),
     Mutant(
         "reading ahead",
-        "a batch waits for ever for rows that do not come",
-        "pipeline_runtime/batch/reading_ahead.py",
-        "lambda: is_there() or not (self._is_reading or self._given)",
-        "is_there",
-        ("tests/unit/batch/test_reading_ahead.py",),
-    ),
-    Mutant(
-        "reading ahead",
         "the rows of a topic that was created again pass for those of the one before it",
         "pipeline_runtime/kafka/partition_reader.py",
         '            self._known_id = ""\n',

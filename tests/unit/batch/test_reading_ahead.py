@@ -92,7 +92,8 @@ def test_what_is_held_is_taken_while_the_thread_reads(
 
 def waits(thread: ReadingAhead, reader: PortionReader, end: int) -> threading.Thread:
     """A batch that ends before `end` waits for its rows."""
-    batch = threading.Thread(target=thread.wait_for, args=(reader, partial(reader.holds_all, end)))
+    there = partial(reader.holds_all, end)
+    batch = threading.Thread(target=thread.wait_for, args=(reader, there), daemon=True)
     batch.start()
     wait_until(lambda: thread._waited is not None, "the batch to wait")
     return batch
